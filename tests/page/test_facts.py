@@ -86,6 +86,7 @@ def facts(html: str, kind: str = "text/html", **headers: str) -> PageFacts:
             ("http://a/", "HTTP://c/"),
         ),
         ("<div id=root></div><script src=a.js></script>", "scripted", True),
+        ('<div id="root"></div><script src=a.js></script>', "scripted", True),
         ("<app-root></app-root><script src=a.js></script>", "scripted", True),
         ("<div id=root>A</div><script src=a.js></script>", "scripted", False),
         ("<div id=root></div>", "scripted", False),

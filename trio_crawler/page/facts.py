@@ -181,6 +181,9 @@ class _Reader:
                 elif name == "script":
                     self._script(found.get("type", ""), content, content_end)
                 self._part(name, found)
+        elif not (foreign or self._has_empty) and "id" in attributes(self._text[start:end]):
+            # An id that is written in another way than most.
+            self._has_empty = _CLOSED(self._text, content) is not None
 
     def _meta(self, found: dict[str, str]) -> None:
         content = found.get("content")
@@ -202,7 +205,7 @@ class _Reader:
                 raise ValueError("it has more than 1 MiB")
             found = msgspec.json.decode(self._text[start:end])
         # A document of a million brackets is too deep.
-        except (ValueError, RecursionError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             self.errors.append(str(error).removeprefix("JSON is malformed: "))
         else:
             self.items += _types(found)

@@ -147,20 +147,29 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
     if not crawl:
         raise StoreError("a shared crawl needs a name")
     target = parts._replace(scheme=_SCHEMES.get(parts.scheme, "unix")).geturl()
+    opened = False
+    failed: Exception | None = None
     try:
         async with coredis.Redis.from_url(target) as client:
             await _check(client, shown)
+            opened = True
             yield RedisStore(client, crawl)
     except (RedisError, OSError, ValueError) as error:
-        raise StoreError(f"{shown}: {_said(error)}") from error
-    except BaseExceptionGroup as group:
+        failed = error
+    except ExceptionGroup as group:
         # The client runs a nursery, which puts the exception of a block into a group.
-        alone: BaseException = group
-        while isinstance(alone, BaseExceptionGroup) and len(alone.exceptions) == 1:
-            alone = alone.exceptions[0]
-        if isinstance(alone, RedisError | OSError):
-            raise StoreError(f"{shown}: {_said(alone)}") from group
-        raise alone from None
+        failed = _alone(group)
+    if isinstance(failed, RedisError) or (not opened and isinstance(failed, OSError | ValueError)):
+        raise StoreError(f"{shown}: {_said(failed)}") from failed
+    if failed is not None:
+        raise failed
+
+
+def _alone(error: Exception) -> Exception:
+    """Return the only exception of a group, or of a group in it; else the group."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _said(error: BaseException) -> str:
