@@ -15,7 +15,7 @@ from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.files import STANDARD_OUTPUT
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
-from trio_crawler.store import DifferentCrawl, InUse
+from trio_crawler.store import DifferentCrawl, InUse, Unusable
 
 if TYPE_CHECKING:
     # Both import Trio and the parsers, which --help does not need.
@@ -200,4 +200,4 @@ def refused(error: StoreError) -> int:
     # With the options as they are typed.
     flags = {each.key: each.flag for _, each in declared(CrawlOptions)}
     complain(error.named(flags) if isinstance(error, DifferentCrawl) else str(error))
-    return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse) else FAULT
+    return WRONG_USAGE if isinstance(error, DifferentCrawl | InUse | Unusable) else FAULT

@@ -336,7 +336,9 @@ def _worker(store: str, crawl: str, **given: Any) -> int:
     # Trio is imported only now.
     from trio_crawler.cli.worker import joined
 
-    return guarded(lambda: _run_crawl(joined(options, shared)))
+    source = click.get_current_context().get_parameter_source
+    typed = [name for name in given if source(name) is ParameterSource.COMMANDLINE]
+    return guarded(lambda: _run_crawl(joined(options, shared, typed)))
 
 
 def _completion(shell: str | None) -> int:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from functools import partial
@@ -10,7 +17,6 @@ from typing import Any
 
 import trio
 
-from trio_crawler import StoreError
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared
 from trio_crawler.cli.directory import meaning_of, settings_of
@@ -19,17 +25,18 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import Shared
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import visible
-from trio_crawler.shared import Refused, SharedFrontier, opened_store
-from trio_crawler.store import DifferentCrawl, merge
+from trio_crawler.shared import SharedFrontier, opened_store
+from trio_crawler.store import DifferentCrawl, Unusable, merge
 
 _REMEDY = "give another --crawl, or drop that one"
 _BUDGET = "max_pages"
+_NONE = "there is no shared crawl of this name yet: give its URLs"
 
 
-def joined(options: CrawlOptions, shared: Shared) -> CrawlOptions:
+def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> CrawlOptions:
     """Return the options of a worker without URLs: those that define the crawl are stored.
 
-    Raises StoreError.
+    Raises Unusable, and DifferentCrawl if one that was `given` is another.
     """
 
     async def read() -> dict[str, Any] | None:
@@ -38,7 +45,7 @@ def joined(options: CrawlOptions, shared: Shared) -> CrawlOptions:
 
     meaning = trio.run(read)
     if meaning is None:
-        raise Refused("NONE")
+        raise Unusable(_NONE)
     defining = {each.key: name for name, each in declared(CrawlOptions) if each.same_crawl}
     known = {each.name for each in fields(CrawlOptions)}
     named = {defining.get(key, key): value for key, value in meaning.items()}
@@ -48,15 +55,28 @@ def joined(options: CrawlOptions, shared: Shared) -> CrawlOptions:
         # A list of URLs is read by the worker that has it.
         if name in known and name != "seed_stream"
     }
-    return replace(options, **stored)
+    changed = replace(options, **stored)
+    keys = {name: key for key, name in defining.items()}
+    differ = {
+        keys[name]: (getattr(changed, name), getattr(options, name))
+        for name in given
+        if name in stored and getattr(changed, name) != getattr(options, name)
+    }
+    if differ:
+        raise _other(shared, differ)
+    return changed
+
+
+def _other(shared: Shared, differ: Mapping[str, tuple[object, object]]) -> DifferentCrawl:
+    return DifferentCrawl(f"the shared crawl {visible(shared.crawl)}", differ, _REMEDY)
 
 
 @asynccontextmanager
 async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[SharedFrontier]:
     """Connect to the store, and make the frontier of a worker.
 
-    Raises StoreError for a store that cannot be used, and DifferentCrawl, a StoreError, for
-    options that are not those of the crawl.
+    Raises Unusable for a store that cannot be used, and DifferentCrawl for options that are not
+    those of the crawl.
     """
     shared = Shared(*options.shared or ("", ""))
     # The page budget is that of all workers.
@@ -67,8 +87,7 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
             differ = [key for key in given if key in stored and stored[key] != given[key]]
             # A worker that joins has no list.
             if found := {key: (stored[key], given[key]) for key in differ if key != "list"}:
-                name = f"the shared crawl {visible(shared.crawl)}"
-                raise DifferentCrawl(name, found, _REMEDY)
+                raise _other(shared, found)
         frontier = SharedFrontier(
             store,
             meaning=given if stored is None else stored,
@@ -107,7 +126,7 @@ def status(shared: Shared) -> int:
 async def _status(crawl: str, store: Any) -> int:
     counts = await store.counts()
     if counts is None:
-        raise Refused("NONE")
+        raise Unusable(_NONE)
     left = counts.added - counts.done
     over = "" if left else ", and the crawl is over"
     # One unit is that of the given URLs.
@@ -127,7 +146,7 @@ def stop(shared: Shared) -> int:
 
 async def _stop(store: Any) -> int:
     if await store.meaning() is None:
-        raise Refused("NONE")
+        raise Unusable(_NONE)
     await store.stop()
     return 0
 
@@ -140,10 +159,8 @@ def drop(shared: Shared) -> int:
 async def _drop(store: Any) -> int:
     counts = await store.counts()
     if counts is None:
-        raise Refused("NONE")
+        raise Unusable(_NONE)
     if counts.workers:
-        raise StoreError(
-            "workers are in this crawl: stop it first, and drop it when they have left"
-        )
+        raise Unusable("this crawl has workers: stop it, and drop it when they have left")
     print(f"{await store.drop():,} keys removed")
     return 0

@@ -17,7 +17,7 @@ import trio
 from trio_crawler.arguments import check_kind
 from trio_crawler.reason import Reason
 from trio_crawler.shared.message import Refused
-from trio_crawler.store.errors import StoreError
+from trio_crawler.store.errors import StoreError, Unusable
 
 _LEAST = 7
 _TIMEOUT, _PAUSE = 10.0, 0.2
@@ -123,7 +123,7 @@ def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore
 
     Valkey, and Redis from version 7 on, will do, if it writes each change to its file before it
     answers (appendonly yes, appendfsync always) and drops no keys (maxmemory-policy noeviction).
-    Raises StoreError, which says what is wrong and how to mend it, without a password.
+    Raises Unusable, a StoreError, which says what is wrong and how to mend it, without a password.
     """
     check_kind("url", url, str, "the URL of a server")
     check_kind("crawl", crawl, str, "a name")
@@ -139,13 +139,13 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
         import coredis
         from coredis.exceptions import RedisError
     except ImportError:
-        raise StoreError(f"a shared crawl {_INSTALL}") from None
+        raise Unusable(f"a shared crawl {_INSTALL}") from None
     parts = urlsplit(url)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     if parts.scheme != "unix" and parts.scheme not in _SCHEMES:
-        raise StoreError(f"{shown}: give the URL of a server, such as redis://127.0.0.1:6379/0")
+        raise Unusable(f"{shown}: give the URL of a server, such as redis://127.0.0.1:6379/0")
     if not crawl:
-        raise StoreError("a shared crawl needs a name")
+        raise Unusable("a shared crawl needs a name")
     target = parts._replace(scheme=_SCHEMES.get(parts.scheme, "unix")).geturl()
     opened = False
     failed: Exception | None = None
@@ -160,7 +160,7 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
         # The client runs a nursery, which puts the exception of a block into a group.
         failed = _alone(group)
     if isinstance(failed, RedisError) or (not opened and isinstance(failed, OSError | ValueError)):
-        raise StoreError(f"{shown}: {_said(failed)}") from failed
+        raise Unusable(f"{shown}: {_said(failed)}") from failed
     if failed is not None:
         raise failed
 
@@ -177,13 +177,13 @@ def _said(error: BaseException) -> str:
 
 
 async def _check(client: Any, shown: str) -> None:
-    """Raise StoreError for a server that would lose something."""
+    """Raise Unusable for a server that would lose something."""
     from coredis.exceptions import ResponseError
 
     about = await client.info("server")
     version = str(about.get("valkey_version") or about["redis_version"])
     if int(version.partition(".")[0]) < _LEAST:
-        raise StoreError(f"{shown}: it is Redis {version}: use Valkey, or Redis 7 or later")
+        raise Unusable(f"{shown}: it is Redis {version}: use Valkey, or Redis 7 or later")
     wanted = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
     try:
         found = await client.config_get([*wanted])
@@ -193,7 +193,7 @@ async def _check(client: Any, shown: str) -> None:
     given = {_text(name): _text(value) for name, value in found.items()}
     for name, value in wanted.items():
         if name in given and given[name] != value:
-            raise StoreError(f"{shown}: start the server with --{name} {value}, or it loses URLs")
+            raise Unusable(f"{shown}: start the server with --{name} {value}, or it loses URLs")
 
 
 def _text(value: str | bytes) -> str:

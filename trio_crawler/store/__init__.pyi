@@ -1,6 +1,7 @@
 from .changes import Change as Change
 from .errors import DifferentCrawl as DifferentCrawl
 from .errors import InUse as InUse
+from .errors import Unusable as Unusable
 from .files import FileLock as FileLock
 from .merging import Merged as Merged
 from .merging import merge as merge

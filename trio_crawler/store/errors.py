@@ -62,6 +62,12 @@ class InUse(StoreError):
     __module__ = "trio_crawler.store"
 
 
+class Unusable(StoreError):
+    """A server cannot be the store of a shared crawl, or has no crawl of that name."""
+
+    __module__ = "trio_crawler.store"
+
+
 _RESUME = "then start the crawl again: it resumes where it stopped"
 
 # Cause and remedy by SQLite's primary result code (sqlite.org/rescode.html). Plain numbers, since
