@@ -25,18 +25,18 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import Shared
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import visible
-from trio_crawler.shared import SharedFrontier, opened_store
+from trio_crawler.shared import Refused, SharedFrontier, opened_store
 from trio_crawler.store import DifferentCrawl, Unusable, merge
 
 _REMEDY = "give another --crawl, or drop that one"
 _BUDGET = "max_pages"
-_NONE = "there is no shared crawl of this name yet: give its URLs"
 
 
 def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> CrawlOptions:
     """Return the options of a worker without URLs: those that define the crawl are stored.
 
-    Raises Unusable, and DifferentCrawl if one that was `given` is another.
+    Raises Refused if there is no such crawl, and DifferentCrawl if an option that was `given` has
+    another value.
     """
 
     async def read() -> dict[str, Any] | None:
@@ -45,7 +45,7 @@ def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> Cra
 
     meaning = trio.run(read)
     if meaning is None:
-        raise Unusable(_NONE)
+        raise Refused("NONE")
     defining = {each.key: name for name, each in declared(CrawlOptions) if each.same_crawl}
     known = {each.name for each in fields(CrawlOptions)}
     named = {defining.get(key, key): value for key, value in meaning.items()}
@@ -55,20 +55,25 @@ def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> Cra
         # A list of URLs is read by the worker that has it.
         if name in known and name != "seed_stream"
     }
-    changed = replace(options, **stored)
-    keys = {name: key for key, name in defining.items()}
-    differ = {
-        keys[name]: (getattr(changed, name), getattr(options, name))
-        for name in given
-        if name in stored and getattr(changed, name) != getattr(options, name)
+    typed = {
+        key: value
+        for key, value in _meaning(options, ()).items()
+        if defining.get(key, key) in given
     }
-    if differ:
-        raise _other(shared, differ)
-    return changed
+    _check(shared, meaning, typed)
+    return replace(options, **stored)
 
 
-def _other(shared: Shared, differ: Mapping[str, tuple[object, object]]) -> DifferentCrawl:
-    return DifferentCrawl(f"the shared crawl {visible(shared.crawl)}", differ, _REMEDY)
+def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
+    # The page budget is that of all workers.
+    return {**meaning_of(options, seeds), _BUDGET: options.max_pages}
+
+
+def _check(shared: Shared, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    # A worker that joins has no list.
+    compared = {key: value for key, value in given.items() if key != "list"}
+    place = f"the shared crawl {visible(shared.crawl)}"
+    DifferentCrawl.check(place, stored, compared, _REMEDY)
 
 
 @asynccontextmanager
@@ -79,15 +84,11 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
     those of the crawl.
     """
     shared = Shared(*options.shared or ("", ""))
-    # The page budget is that of all workers.
-    given = {**meaning_of(options, plan.seeds), _BUDGET: options.max_pages}
+    given = _meaning(options, plan.seeds)
     async with opened_store(shared.store, shared.crawl) as store:
         stored = await store.meaning()
         if stored is not None:
-            differ = [key for key in given if key in stored and stored[key] != given[key]]
-            # A worker that joins has no list.
-            if found := {key: (stored[key], given[key]) for key in differ if key != "list"}:
-                raise _other(shared, found)
+            _check(shared, stored, given)
         frontier = SharedFrontier(
             store,
             meaning=given if stored is None else stored,
@@ -126,7 +127,7 @@ def status(shared: Shared) -> int:
 async def _status(crawl: str, store: Any) -> int:
     counts = await store.counts()
     if counts is None:
-        raise Unusable(_NONE)
+        raise Refused("NONE")
     left = counts.added - counts.done
     over = "" if left else ", and the crawl is over"
     # One unit is that of the given URLs.
@@ -146,7 +147,7 @@ def stop(shared: Shared) -> int:
 
 async def _stop(store: Any) -> int:
     if await store.meaning() is None:
-        raise Unusable(_NONE)
+        raise Refused("NONE")
     await store.stop()
     return 0
 
@@ -159,7 +160,7 @@ def drop(shared: Shared) -> int:
 async def _drop(store: Any) -> int:
     counts = await store.counts()
     if counts is None:
-        raise Unusable(_NONE)
+        raise Refused("NONE")
     if counts.workers:
         raise Unusable("this crawl has workers: stop it, and drop it when they have left")
     print(f"{await store.drop():,} keys removed")

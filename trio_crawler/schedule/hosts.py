@@ -293,7 +293,7 @@ class Hosts:
         self.jobs.hand_out()
 
     def part(self, name: str) -> list[Job]:
-        """Take back the jobs that wait for the turn of a host, by its name; return them."""
+        """Remove the jobs that wait for the host of this name, and return them."""
         jobs = self._scheduler.part(name, trio.current_time())
         for job in jobs:
             if job.purpose in COUNTED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.store.runs import End
 from trio_crawler.store.store import Store
-from trio_crawler.store.streams import Stream
 
 _MOST = 20_000
 """The outcomes of earlier runs that are looked at: more than a worker has at risk."""
@@ -42,6 +41,7 @@ class WorkerDirectory:
         how: dict[str, Any] = {"meaning": meaning, "settings": settings, "durable": True}
         opened = partial(Store.open, self.directory, **how)
         self._journal = Journal(opened)
+        self.stream = self._journal.stream
         self._since = 0.0
         # What earlier runs wrote last: the store may give it once more.
         self._written = set[int]()
@@ -51,18 +51,6 @@ class WorkerDirectory:
         await self._journal.open()
         self._written = await self._journal.call(partial(self._journal.store.latest, _MOST))
         self._since = trio.current_time()
-
-    def stream(
-        self,
-        path: str | Path,
-        encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes | Iterable[bytes]] = bytes,
-        rest: Callable[[], bytes] = bytes,
-        *,
-        private: bool = False,
-    ) -> Stream:
-        """Return a stream beside the directory; see `SqliteFrontier.stream`."""
-        return self._journal.stream(path, encode, head, rest, private=private)
 
     def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes so far; see `SqliteFrontier.outcomes`."""

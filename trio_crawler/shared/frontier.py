@@ -382,7 +382,7 @@ class SharedFrontier:
             await self._exchange(plan)
 
     async def _exchange(self, plan: Plan) -> None:
-        """Tell the store what has ended and what was found; take what it grants."""
+        """Send the store the ended and the new jobs, and queue the jobs that it grants."""
         began = trio.current_time()
         changes, self._next = self._next, _Changes()
         self._sent = changes

@@ -53,7 +53,7 @@ class Leases:
             self._count(host, -1, now)
 
     def hungry(self) -> list[str]:
-        """Return the hosts of which few jobs are left here, while the store has more."""
+        """Return the hosts that need more jobs from the store, because few are left here."""
         return [
             host
             for host, more in self._more.items()

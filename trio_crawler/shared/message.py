@@ -13,7 +13,7 @@ import msgspec
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import authority, seen_key
-from trio_crawler.store.errors import StoreError
+from trio_crawler.store.errors import Unusable
 
 MOST_OF_A_HOST = 200
 """The most jobs of one host that a reply grants."""
@@ -34,7 +34,7 @@ _REFUSALS = {
 }
 
 
-class Refused(StoreError):
+class Refused(Unusable):
     """The store has refused a message, and changed nothing; the text is one line for people.
 
     `reason` is FENCED: the session is over, since its lease ran out or it has left; LOST: the
@@ -153,7 +153,7 @@ class Reply(msgspec.Struct, array_like=True):
     - `again`: the message had come before: `granted` has all jobs that are out with the worker;
     - `news`: the number of new jobs in each group;
     - `added`, `done`: the jobs of the crawl, and those that have ended: equal when it is over;
-    - `pages`: the pages among them; `over`: why the crawl ends early, "" if it does not;
+    - `over`: why the crawl ends early, "" if it does not;
     - `due`: the time until a host is ready, -1 if none rests;
     - `shed`: how many hosts the worker has beyond its share, while another is short of them.
     """
@@ -163,7 +163,6 @@ class Reply(msgspec.Struct, array_like=True):
     granted: list[Grant]
     added: int
     done: int
-    pages: int
     over: str
     due: int
     shed: int

@@ -43,7 +43,7 @@ class StoreModel:
         self._delay = delay
         self._time = now or (lambda: trio.current_time() * 1000)
         self.meaning: str | None = None
-        self.added = self.done = self.pages = self.calls = 0
+        self.added = self.done = self.calls = 0
         self._salt = ""
         self._budget, self._levels, self._seeded = -1, False, False
         # The pages that have spent the budget; the open level, and its pages that are not done.
@@ -152,7 +152,6 @@ class StoreModel:
             granted,
             self.added,
             self.done,
-            self.pages,
             "page_budget" if spent else "",
             -1 if due is None else max(0, ceil(due - now)),
             shed,
@@ -194,7 +193,6 @@ class StoreModel:
             return False
         self._seen.add(key)
         self.added += 1
-        self.pages += found.depth >= 0
         entry = self.added, found.job
         if self._levels and found.depth > self._level:
             hosts = self._deep.setdefault(found.depth, defaultdict(list))
@@ -206,7 +204,7 @@ class StoreModel:
         return True
 
     def _offer(self, host: str, name: str, now: float, woken: set[str]) -> None:
-        """Tell who holds a host that something waits there, or let it be ready."""
+        """Tell the worker that holds the host of a new job; if none does, the host is ready."""
         holder = self._holder.get(host)
         if holder == name:
             woken.add(host)
@@ -257,7 +255,7 @@ class StoreModel:
         return granted, shed
 
     def _fill(self, host: str, out: dict[int, tuple[str, str]], room: int) -> Grant:
-        """Take jobs of a host, as many as may be out: no more than the page budget has left."""
+        """Grant jobs of a host, at most `room` and what the page budget has left."""
         most, queue = min(MOST_OF_A_HOST, room), self._queues[host]
         if self._budget >= 0:
             most = min(most, self._budget - self._spent - sum(map(len, self._out.values())))

@@ -38,7 +38,6 @@ class SharedCounts(msgspec.Struct, frozen=True):
 
     added: int
     done: int
-    pages: int
     out: int
     seeded: bool
     workers: tuple[str, ...]
@@ -59,7 +58,6 @@ class RedisStore:
         self._prefix = f"{{{crawl}}}"
         source = files("trio_crawler.shared").joinpath("work.lua").read_text("utf-8")
         self._script = client.register_script(source)
-        self.repeated = 0
 
     async def call(self, command: str, message: bytes, *, now: float | None = None) -> bytes:
         """Run a command; see `SharedStore`. `now` is for tests: the time in milliseconds."""
@@ -83,7 +81,6 @@ class RedisStore:
             except ExceptionGroup as group:
                 if group.split((RedisError, OSError))[1] is not None:
                     raise
-            self.repeated += 1
             await trio.sleep(_PAUSE)
 
     async def counts(self) -> SharedCounts | None:
@@ -95,9 +92,9 @@ class RedisStore:
         number = {name.decode(): int(value) for name, value in found.items() if value.isdigit()}
         workers = [name.decode() for name in await client.zrange(f"{prefix}:sess", 0, -1)]
         hosts = [await client.scard(f"{prefix}:of:{name}") for name in workers]
-        added, done, pages, out = (number[name] for name in ("added", "done", "pages", "out"))
+        added, done, out = (number[name] for name in ("added", "done", "out"))
         seeded = "seeded" in number
-        return SharedCounts(added, done, pages, out, seeded, tuple(workers), tuple(hosts))
+        return SharedCounts(added, done, out, seeded, tuple(workers), tuple(hosts))
 
     async def meaning(self) -> dict[str, Any] | None:
         """Return what defines the crawl; None if there is none of this name."""

@@ -4,7 +4,7 @@
 -- All checks come before the first write: an error undoes nothing.
 --
 --   :meaning :salt     what defines the crawl, and the salt of its keys
---   :n                 added done pages spent out budget levels level open seeded wall clock stop
+--   :n                 added done spent out budget levels level open seeded wall clock stop
 --   :s:BUCKET          the values of the keys of the jobs that were seen
 --   :q:HOST            "number job" of those that wait
 --   :d:DEPTH:HOST :lh:DEPTH :lv   the same of deeper levels, their hosts, and how many they are
@@ -89,7 +89,7 @@ local function join()
     call('SET', T..':meaning', meaning)
     call('SET', T..':salt', salt)
     -- One unit for the seeds: it ends with them.
-    call('HSET', N, 'added', 1, 'done', 0, 'pages', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
+    call('HSET', N, 'added', 1, 'done', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
          'levels', levels and 1 or 0, 'level', 0, 'open', 0)
   end
   -- Who comes when all have left goes on with a crawl that was stopped.
@@ -123,9 +123,9 @@ local function work()
   local now = clock()
   call('HSET', W, 'seq', seq)
   call('ZADD', SESSIONS, num(now + ttl), name)
-  local c = call('HMGET', N, 'added', 'done', 'pages', 'spent', 'out', 'budget', 'levels', 'level', 'open')
-  for i = 1, 9 do c[i] = tonumber(c[i]) end
-  local added, done, pages, spent, out, budget, levels, level, open = unpack(c)
+  local c = call('HMGET', N, 'added', 'done', 'spent', 'out', 'budget', 'levels', 'level', 'open')
+  for i = 1, 8 do c[i] = tonumber(c[i]) end
+  local added, done, spent, out, budget, levels, level, open = unpack(c)
   in_portions(ended, function(...) call('HDEL', OUT, ...) end)
   done, out, open, spent = done + #ended, out - #ended, open - was_pages, spent + was_spent
 
@@ -136,7 +136,6 @@ local function work()
       if call('SADD', key('s', k[1]), num(k[2])) == 1 then
         news[i], added = news[i] + 1, added + 1
         local host, depth, entry = k[3], k[4], num(added)..' '..k[5]
-        if depth >= 0 then pages = pages + 1 end
         if levels == 1 and depth > level then
           local at = depth..':'..host
           if not deep[at] then deep[at] = {depth = depth, host = host} end
@@ -272,12 +271,12 @@ local function work()
     end
     in_portions(put, function(...) call('HSET', OUT, ...) end)
   end
-  call('HSET', N, 'added', num(added), 'done', num(done), 'pages', num(pages), 'spent', num(spent),
+  call('HSET', N, 'added', num(added), 'done', num(done), 'spent', num(spent),
        'out', num(out), 'level', level, 'open', num(open))
   local next = tonumber(call('ZRANGE', READY, 0, 0, 'WITHSCORES')[2])
   local over = call('HGET', N, 'stop') or (budget >= 0 and spent >= budget and 'page_budget') or ''
   local due = next and math.max(0, math.ceil(next - now)) or -1
-  return cmsgpack.pack({again, news, granted, added, done, pages, over, due, shed})
+  return cmsgpack.pack({again, news, granted, added, done, over, due, shed})
 end
 
 return ({join = join, work = work, leave = leave})[command]()

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import sqlite3
@@ -43,6 +43,16 @@ class DifferentCrawl(StoreError):
         self._directory = directory
         self._differences = differences
         self._remedy = remedy
+
+    @classmethod
+    def check(
+        cls, place: str, stored: Mapping[str, Any], given: Mapping[str, Any], *remedy: str
+    ) -> None:
+        """Raise unless what both meanings have is equal."""
+        both = {key: (stored[key], value) for key, value in given.items() if key in stored}
+        differ = {key: (was, now) for key, (was, now) in both.items() if was != now}
+        if differ:
+            raise cls(place, differ, *remedy)
 
     def __str__(self) -> str:
         return self.named({})

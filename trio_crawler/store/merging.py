@@ -110,7 +110,7 @@ def _take(database: Database) -> int:
     if twice:
         times = " UNION ALL ".join(f"SELECT number, fetched FROM {{0}}.{each}" for each in _TIMED)
         ours, theirs = times.format("main"), times.format("part")
-        # A URL that was only skipped gives way.
+        # An answer replaces a skip, and a later answer an earlier one.
         database.execute(
             f"INSERT INTO stays SELECT ours.number FROM ({ours}) AS ours "
             f"LEFT JOIN ({theirs}) AS theirs USING (number) "

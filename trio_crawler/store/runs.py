@@ -115,13 +115,7 @@ def _check_meaning(database: Database, meaning: Mapping[str, Any]) -> None:
     except TypeError as error:
         raise TypeError(f"meaning must have values that JSON can represent: {error}") from None
     stored = read_meaning(database)
-    differ = {
-        key: (stored[key], value)
-        for key, value in given.items()
-        if key in stored and value != stored[key]
-    }
-    if differ:
-        raise DifferentCrawl(printable(database.path.parent), differ)
+    DifferentCrawl.check(printable(database.path.parent), stored, given)
     merged = _json({**stored, **given})
     database.execute("INSERT OR REPLACE INTO crawl (key, value) VALUES ('meaning', ?)", merged)
 
