@@ -260,9 +260,13 @@ async def test_a_reply_that_was_lost_is_asked_for_again_and_changes_nothing(
 
 async def test_a_worker_that_joins_with_another_meaning_or_with_checks_is_refused() -> None:
     store = StoreModel()
+    await SharedFrontier(store, meaning={"depth": 1, "scope": "host"}).open(Plan([HOME]))
     await SharedFrontier(store, meaning={"depth": 1}).open(Plan([HOME]))
+    workers = len(store._seq)
     with pytest.raises(DifferentCrawl, match="depth was 1, now it is 2"):
         await SharedFrontier(store, meaning={"depth": 2}).open(Plan([HOME]))
+    # It has left: the fair share of the others does not count it.
+    assert len(store._seq) == workers == 2
     with pytest.raises(Refused, match="there is no shared crawl of this name yet"):
         await SharedFrontier(StoreModel()).open(Plan([HOME]))
     with pytest.raises(ArgumentError, match="checks of links cannot be shared"):

@@ -30,7 +30,7 @@ def _asking(name: str) -> Callable[..., int]:
         # Trio is imported only now.
         from trio_crawler.cli import worker
 
-        return int(getattr(worker, name)(Shared(store, crawl)))
+        return worker.asked(name, Shared(store, crawl))
 
     return run
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from functools import partial
@@ -25,18 +18,16 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import Shared
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import visible
-from trio_crawler.shared import Refused, SharedFrontier, opened_store
+from trio_crawler.shared import Refused, SharedCounts, SharedFrontier, opened_store
 from trio_crawler.store import DifferentCrawl, Unusable, merge
 
 _REMEDY = "give another --crawl, or drop that one"
-_BUDGET = "max_pages"
 
 
-def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> CrawlOptions:
+def joined(options: CrawlOptions, shared: Shared, typed: Collection[str]) -> CrawlOptions:
     """Return the options of a worker without URLs: those that define the crawl are stored.
 
-    Raises Refused if there is no such crawl, and DifferentCrawl if an option that was `given` has
-    another value.
+    Those that were `typed` stay. Raises Refused if there is no such crawl.
     """
 
     async def read() -> dict[str, Any] | None:
@@ -47,33 +38,15 @@ def joined(options: CrawlOptions, shared: Shared, given: Collection[str]) -> Cra
     if meaning is None:
         raise Refused("NONE")
     defining = {each.key: name for name, each in declared(CrawlOptions) if each.same_crawl}
-    known = {each.name for each in fields(CrawlOptions)}
     named = {defining.get(key, key): value for key, value in meaning.items()}
+    # A list of URLs is read by the worker that has it.
+    known = {each.name for each in fields(CrawlOptions)} - {*typed, "seed_stream"}
     stored: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in named.items()
-        # A list of URLs is read by the worker that has it.
-        if name in known and name != "seed_stream"
+        if name in known
     }
-    typed = {
-        key: value
-        for key, value in _meaning(options, ()).items()
-        if defining.get(key, key) in given
-    }
-    _check(shared, meaning, typed)
     return replace(options, **stored)
-
-
-def _meaning(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:
-    # The page budget is that of all workers.
-    return {**meaning_of(options, seeds), _BUDGET: options.max_pages}
-
-
-def _check(shared: Shared, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    # A worker that joins has no list.
-    compared = {key: value for key, value in given.items() if key != "list"}
-    place = f"the shared crawl {visible(shared.crawl)}"
-    DifferentCrawl.check(place, stored, compared, _REMEDY)
 
 
 @asynccontextmanager
@@ -84,11 +57,15 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
     those of the crawl.
     """
     shared = Shared(*options.shared or ("", ""))
-    given = _meaning(options, plan.seeds)
+    # The page budget is that of all workers.
+    given = {**meaning_of(options, plan.seeds), "max_pages": options.max_pages}
     async with opened_store(shared.store, shared.crawl) as store:
         stored = await store.meaning()
         if stored is not None:
-            _check(shared, stored, given)
+            # A worker that joins has no list.
+            compared = {key: value for key, value in given.items() if key != "list"}
+            place = f"the shared crawl {visible(shared.crawl)}"
+            DifferentCrawl.check(place, stored, compared, _REMEDY)
         frontier = SharedFrontier(
             store,
             meaning=given if stored is None else stored,
@@ -97,14 +74,6 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
         )
         async with frontier:
             yield frontier
-
-
-def _asked(ask: Callable[[Any], Awaitable[int]], shared: Shared) -> int:
-    async def main() -> int:
-        async with opened_store(shared.store, shared.crawl) as store:
-            return await ask(store)
-
-    return guarded(partial(trio.run, main))
 
 
 def merged(directories: Sequence[str], output: str) -> int:
@@ -119,17 +88,30 @@ def merged(directories: Sequence[str], output: str) -> int:
     return guarded(join)
 
 
-def status(shared: Shared) -> int:
-    """Print the counts of a crawl, and its workers."""
-    return _asked(partial(_status, shared.crawl), shared)
+def asked(command: str, shared: Shared) -> int:
+    """Run "status", "stop" or "drop" about a crawl."""
+
+    async def main() -> int:
+        async with opened_store(shared.store, shared.crawl) as store:
+            counts = await store.counts()
+            if counts is None:
+                raise Refused("NONE")
+            if command == "status":
+                _show(shared.crawl, counts)
+            elif command == "stop":
+                await store.stop()
+            elif counts.workers:
+                raise Unusable("this crawl has workers: stop it, and drop it when they have left")
+            else:
+                print(f"{await store.drop():,} keys removed")
+        return 0
+
+    return guarded(partial(trio.run, main))
 
 
-async def _status(crawl: str, store: Any) -> int:
-    counts = await store.counts()
-    if counts is None:
-        raise Refused("NONE")
-    left = counts.added - counts.done
-    over = "" if left else ", and the crawl is over"
+def _show(crawl: str, counts: SharedCounts) -> None:
+    """Print how far a crawl is, and its workers."""
+    over = "" if counts.added > counts.done else ", and the crawl is over"
     # One unit is that of the given URLs.
     admitted, done, out = counts.added - 1, counts.done - counts.seeded, counts.out
     seeds = "" if counts.seeded else ", and the given URLs are not all read"
@@ -137,31 +119,3 @@ async def _status(crawl: str, store: Any) -> int:
     print(f"{done:,} done, {admitted - done - out:,} waiting, {out:,} with workers")
     for name, hosts in zip(counts.workers, counts.hosts, strict=True):
         print(f"worker {visible(name)}: {hosts:,} hosts")
-    return 0
-
-
-def stop(shared: Shared) -> int:
-    """Let all workers end early."""
-    return _asked(_stop, shared)
-
-
-async def _stop(store: Any) -> int:
-    if await store.meaning() is None:
-        raise Refused("NONE")
-    await store.stop()
-    return 0
-
-
-def drop(shared: Shared) -> int:
-    """Remove a crawl that no worker has."""
-    return _asked(_drop, shared)
-
-
-async def _drop(store: Any) -> int:
-    counts = await store.counts()
-    if counts is None:
-        raise Refused("NONE")
-    if counts.workers:
-        raise Unusable("this crawl has workers: stop it, and drop it when they have left")
-    print(f"{await store.drop():,} keys removed")
-    return 0

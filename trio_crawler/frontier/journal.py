@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import trio
 
@@ -56,25 +56,6 @@ class Journal:
         if self._opened is None:
             raise RuntimeError("enter the frontier first: async with SqliteFrontier(...)")
         return self._opened
-
-    def stream(
-        self,
-        path: str | Path,
-        encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes | Iterable[bytes]] = bytes,
-        rest: Callable[[], bytes] = bytes,
-        *,
-        private: bool = False,
-    ) -> Stream:
-        """Return a stream that is written with the outcomes; see `SqliteFrontier.stream`."""
-        check_path("path", path)
-        for name, function in (("encode", encode), ("head", head), ("rest", rest)):
-            if function is not bytes:
-                check_function(name, function, "a function that returns bytes")
-        check_flag("private", private)
-        stream = self.store.stream(path, encode, head, rest, private=private)
-        self.streams.append(stream)
-        return stream
 
     async def open(self) -> None:
         """Open the store. Raises StoreError."""
@@ -163,3 +144,50 @@ class Journal:
         self._bytes -= size
         self._written.set()
         self._written = trio.Event()
+
+
+class Kept:
+    """A crawl directory that a journal writes; `how` is for `Store.open`."""
+
+    def __init__(self, directory: str | Path, **how: Any) -> None:
+        self.directory = Path(directory)
+        self._journal = Journal(partial(Store.open, self.directory, **how))
+
+    def stream(
+        self,
+        path: str | Path,
+        encode: Callable[[Outcome], bytes],
+        head: Callable[[], bytes | Iterable[bytes]] = bytes,
+        rest: Callable[[], bytes] = bytes,
+        *,
+        private: bool = False,
+    ) -> Stream:
+        """Return a stream to a file with exactly one record of each outcome, also after kills.
+
+        Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
+        and written when the outcome is settled. A record that a killed run left half written is
+        removed. `head` returns the first bytes of a new file, at once or in pieces, `rest` more
+        bytes to append with each transaction. Only its owner may read a new file that is `private`
+        or in the directory of the crawl. Call this before the crawl begins; the frontier closes
+        the stream.
+        """
+        check_path("path", path)
+        for name, function in (("encode", encode), ("head", head), ("rest", rest)):
+            if function is not bytes:
+                check_function(name, function, "a function that returns bytes")
+        check_flag("private", private)
+        stream = self._journal.store.stream(path, encode, head, rest, private=private)
+        self._journal.streams.append(stream)
+        return stream
+
+    def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
+        """Yield the outcomes that this walk has settled so far; the pages have no bodies.
+
+        With `brief` they have less, as those of `History.outcomes`. Do not call this while the
+        crawl runs: it uses the database in another thread.
+        """
+        return self._journal.store.walk.outcomes(found=not brief, brief=brief)
+
+    def bodies(self) -> Iterator[tuple[str, bytes, float]]:
+        """Yield the URL, the SHA-1 and the Unix time of each body; call it as `outcomes`."""
+        return (row for rows in self._journal.store.walk.bodies() for row in rows)

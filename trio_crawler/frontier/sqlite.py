@@ -7,7 +7,7 @@ transaction in one transaction.
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.journal import Journal
+from trio_crawler.frontier.journal import Kept
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.frontier.url_index import UrlIndex, known_rules
 from trio_crawler.in_trio import check_in_trio, start_soon
-from trio_crawler.model import Attempt, Checked, Job, Outcome, Purpose, Reason, Statistics
+from trio_crawler.model import Attempt, Checked, Job, Purpose, Reason, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import breadth_first
@@ -31,15 +31,13 @@ from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.schedule.queues import make_queue
 from trio_crawler.settlement import Settlement
 from trio_crawler.store.runs import End
-from trio_crawler.store.store import Store
-from trio_crawler.store.streams import Stream
 from trio_crawler.store.walk import WaitingRow
 
 # Stored jobs that are admitted at once, before other tasks can run.
 _TURN = 500
 
 
-class SqliteFrontier:
+class SqliteFrontier(Kept):
     """The frontier of a crawl in a directory, so that a later run can resume the crawl.
 
     An async context manager: entering opens the directory, creates it if it does not exist, and
@@ -79,10 +77,8 @@ class SqliteFrontier:
         for name, given in (("meaning", meaning), ("settings", settings)):
             if given is not None:
                 check_json(name, given)
-        self.directory = Path(directory)
+        super().__init__(directory, meaning=meaning, refresh=refresh, settings=settings)
         self._file = DiskQueueFile(self.directory, kind=StoredJob, memory=MEMORY)
-        opened = partial(Store.open, meaning=meaning, refresh=refresh, settings=settings)
-        self._journal = Journal(partial(opened, self.directory))
         self._index = UrlIndex(10, self._journal)
         self._join = Join()
         self._plan: Plan | None = None
@@ -118,38 +114,6 @@ class SqliteFrontier:
     def __repr__(self) -> str:
         name, now = str(self.directory), self.statistics()
         return f"<SqliteFrontier({name!r}): {now.admitted} admitted, {now.unsettled} unsettled>"
-
-    def stream(
-        self,
-        path: str | Path,
-        encode: Callable[[Outcome], bytes],
-        head: Callable[[], bytes | Iterable[bytes]] = bytes,
-        rest: Callable[[], bytes] = bytes,
-        *,
-        private: bool = False,
-    ) -> Stream:
-        """Return a stream to a file with exactly one record of each outcome, also after kills.
-
-        Pass each outcome to the stream's `add`. Its record, `encode(outcome)`, is made in a thread
-        and written when the outcome is settled. A record that a killed run left half written is
-        removed. `head` returns the first bytes of a new file, at once or in pieces, `rest` more
-        bytes to append with each transaction. Only its owner may read a new file that is `private`
-        or in the directory of the crawl. Call this before the crawl begins; the frontier closes
-        the stream.
-        """
-        return self._journal.stream(path, encode, head, rest, private=private)
-
-    def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
-        """Yield the outcomes that this walk has settled so far; the pages have no bodies.
-
-        With `brief` they have less, as those of `History.outcomes`. Do not call this while the
-        crawl runs: it uses the database in another thread.
-        """
-        return self._journal.store.walk.outcomes(found=not brief, brief=brief)
-
-    def bodies(self) -> Iterator[tuple[str, bytes, float]]:
-        """Yield the URL, the SHA-1 and the Unix time of each body; call it as `outcomes`."""
-        return (row for rows in self._journal.store.walk.bodies() for row in rows)
 
     @property
     def jobs(self) -> JobChannel:

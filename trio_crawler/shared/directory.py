@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import trio
 
-from trio_crawler.frontier.journal import Journal
+from trio_crawler.frontier.journal import Kept
 from trio_crawler.frontier.stored_job import StoredJob
-from trio_crawler.model import Outcome, Reason
+from trio_crawler.model import Reason
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.store.runs import End
-from trio_crawler.store.store import Store
 
 _MOST = 20_000
 """The outcomes of earlier runs that are looked at: more than a worker has at risk."""
 
 
-class WorkerDirectory:
+class WorkerDirectory(Kept):
     """The directory that a worker writes before it tells the store.
 
     So no outcome is lost, and one may be in two directories: if a worker ends between the two, the
@@ -37,11 +36,7 @@ class WorkerDirectory:
         meaning: Mapping[str, Any] | None,
         settings: Mapping[str, Any] | None,
     ) -> None:
-        self.directory = Path(path)
-        how: dict[str, Any] = {"meaning": meaning, "settings": settings, "durable": True}
-        opened = partial(Store.open, self.directory, **how)
-        self._journal = Journal(opened)
-        self.stream = self._journal.stream
+        super().__init__(path, meaning=meaning, settings=settings, durable=True)
         self._since = 0.0
         # What earlier runs wrote last: the store may give it once more.
         self._written = set[int]()
@@ -51,14 +46,6 @@ class WorkerDirectory:
         await self._journal.open()
         self._written = await self._journal.call(partial(self._journal.store.latest, _MOST))
         self._since = trio.current_time()
-
-    def outcomes(self, *, brief: bool = False) -> Iterator[Outcome]:
-        """Yield the outcomes so far; see `SqliteFrontier.outcomes`."""
-        return self._journal.store.walk.outcomes(found=not brief, brief=brief)
-
-    def bodies(self) -> Iterator[tuple[str, bytes, float]]:
-        """Yield the bodies so far; see `SqliteFrontier.bodies`."""
-        return (row for rows in self._journal.store.walk.bodies() for row in rows)
 
     def settle(self, job: StoredJob | None, settlement: Settlement) -> None:
         """Let the next transaction have the end of a job, and what was learned from it."""

@@ -60,6 +60,7 @@ _PORTION = 500
 # the end of its lease from which on a worker starts no request.
 _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
+_REMEDY = "give another name, or drop that crawl"
 _SALT = 16
 
 
@@ -194,11 +195,12 @@ class SharedFrontier:
         join = Join(self._name, self._lease, self._meaning, salt, budget, levels)
         reply = await self._store.call("join", packed(join))
         joined = msgspec.msgpack.decode(reply, type=Joined)
-        if joined.differs:
-            stored, given = json.loads(joined.meaning), json.loads(self._meaning)
-            keys = [each for each in given if stored.get(each) != given[each]]
-            differ = {each: (stored.get(each), given[each]) for each in keys}
-            raise DifferentCrawl("the store", differ, "give another name, or drop that crawl")
+        stored, given = json.loads(joined.meaning), json.loads(self._meaning or "{}")
+        try:
+            DifferentCrawl.check("the store", stored, given, _REMEDY)
+        except DifferentCrawl:
+            await self._leave()  # noqa: ASYNC120 - it shields itself
+            raise
         self._joined, self._seeded, self._salt = True, joined.seeded, bytes.fromhex(joined.salt)
 
     @property
@@ -219,8 +221,12 @@ class SharedFrontier:
         finally:
             self.hosts.jobs.end()
             if self._joined:
-                with trio.move_on_after(_LEAVING, shield=True):
-                    await self._store.call("leave", msgspec.msgpack.encode(self._name))
+                await self._leave()  # noqa: ASYNC102 - it shields itself
+
+    async def _leave(self) -> None:
+        """Give back what this worker has; others need not wait until its lease runs out."""
+        with trio.move_on_after(_LEAVING, shield=True):
+            await self._store.call("leave", msgspec.msgpack.encode(self._name))
 
     async def _seed(self, plan: Plan) -> None:
         rest = plan.first_jobs()

@@ -79,12 +79,8 @@ class Join(msgspec.Struct, array_like=True):
 
 
 class Joined(msgspec.Struct, array_like=True):
-    """The meaning and the salt of the crawl, and whether its seeds have been read.
+    """The meaning and the salt of the crawl, and whether its seeds have been read."""
 
-    If the meaning `differs` the worker has not joined.
-    """
-
-    differs: bool
     meaning: str
     salt: str
     seeded: bool

@@ -100,10 +100,8 @@ class StoreModel:
             self._budget, self._levels = join.budget, join.levels
             # One unit for the seeds: it ends with them.
             self.added = 1
-        differs = join.meaning not in ("", self.meaning)
-        if not differs:
-            self._seq[join.name], self._expiry[join.name] = 0, self._now() + join.ttl
-        return Joined(differs, self.meaning, self._salt, self._seeded)
+        self._seq[join.name], self._expiry[join.name] = 0, self._now() + join.ttl
+        return Joined(self.meaning, self._salt, self._seeded)
 
     def _give_back(self, name: str, now: float) -> None:
         """End a session: what it had goes to the front of the queues, and its hosts are free."""

@@ -81,10 +81,6 @@ local function join()
   local stored = call('GET', T..':meaning')
   if call('EXISTS', key('w', name)) == 1 then return redis.error_reply('TAKEN') end
   if not stored and meaning == '' then return redis.error_reply('NONE') end
-  local seeded = call('HEXISTS', N, 'seeded') == 1
-  if stored and meaning ~= '' and meaning ~= stored then
-    return cmsgpack.pack({true, stored, call('GET', T..':salt'), seeded})
-  end
   if not stored then
     call('SET', T..':meaning', meaning)
     call('SET', T..':salt', salt)
@@ -96,7 +92,8 @@ local function join()
   if call('ZCARD', SESSIONS) == 0 then call('HDEL', N, 'stop') end
   call('HSET', key('w', name), 'seq', 0)
   call('ZADD', SESSIONS, num(clock() + ttl), name)
-  return cmsgpack.pack({false, stored or meaning, call('GET', T..':salt'), seeded})
+  return cmsgpack.pack({stored or meaning, call('GET', T..':salt'),
+                        call('HEXISTS', N, 'seeded') == 1})
 end
 
 local function leave()

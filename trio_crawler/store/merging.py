@@ -11,12 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trio_crawler.arguments import (
-    ArgumentError,
-    check_function,
-    check_iterable,
-    check_path,
-)
+from trio_crawler.arguments import ArgumentError, check_function, check_iterable, check_path
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import DifferentCrawl, StoreError, file_errors, printable
@@ -27,6 +22,8 @@ from trio_crawler.store.store import Store
 _TIMED = ("page_", "redirect_", "failure_", "check_")
 _BY_NUMBER = ("urls", *_TIMED, "skip_", "links_", "found_", "facts_", "repeated_")
 _SITEMAP = "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact"
+
+_ONE = "merge the directories of one crawl"
 
 
 class Merged(NamedTuple):
@@ -67,7 +64,7 @@ def merge(
         for part in parts:
             check()
             with closing(open_to_read(part)) as database:
-                _check_meaning(part, meaning, read_meaning(database))
+                DifferentCrawl.check(printable(part), meaning, read_meaning(database), _ONE)
                 found = read_runs(database)
                 seconds = max(seconds, sum(run.seconds for run in found))
                 ends.add(found[-1].how if found else None)
@@ -82,13 +79,6 @@ def merge(
 
 merge.__module__ = "trio_crawler.store"
 Merged.__module__ = "trio_crawler.store"
-
-
-def _check_meaning(part: Path, wanted: dict[str, object], given: dict[str, object]) -> None:
-    if wanted != given:
-        keys = [key for key in {**wanted, **given} if wanted.get(key) != given.get(key)]
-        differ = {key: (wanted.get(key), given.get(key)) for key in keys}
-        raise DifferentCrawl(printable(part), differ, "merge the directories of one crawl")
 
 
 def _sum(one: HostStatistics, other: HostStatistics) -> HostStatistics:
