@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from trio_crawler import Crawler, Job, Limits, MemoryFrontier, Reason
+from trio_crawler import Crawler, Job, Limits, MemoryFrontier, Reason, Traps
 from trio_crawler.engine import rules as rules_module
 from trio_crawler.engine.rules import Rules
 from trio_crawler.frontier import Plan
@@ -20,19 +20,18 @@ async def test_a_link_to_an_origin_without_rules_costs_a_microsecond(capsys):
     for number in range(10_000):
         known = KnownRules(ALLOW_ALL, 0.0)
         frontier.hosts.restore_rules(f"https://host{number}.example.org/", known)
-    rules = Rules(plan, frontier)
     url = "https://host77.example.org/some/usual/path/page.html?with=query"
-    spent = min(seconds(rules, url) for _ in range(10))
+    spent = min(seconds(frontier, url) for _ in range(10))
     with capsys.disabled():
         print(f" {spent * 1e6:.2f} us", end="")
     # The promise is 1 us on an idle core; a busy one may take three times as long.
     assert spent < 3e-6
 
 
-def seconds(rules: Rules, url: str) -> float:
+def seconds(frontier: MemoryFrontier, url: str) -> float:
     start = time.process_time()
     for _ in range(10_000):
-        rules.disallowed(url)
+        frontier.hosts.disallows(url)
     return (time.process_time() - start) / 10_000
 
 
@@ -77,3 +76,20 @@ def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
     for number in range(11):
         rules.outside(Job(f"{OUT}{number}", 1))
     assert list(rules.out) == [f"{OUT}10"]
+
+
+async def test_the_traps_count_a_url_once_until_many_others_have_come(monkeypatch):
+    monkeypatch.setattr(rules_module, "_REMEMBERED", 10)
+    plan, frontier = Plan([SEED], traps=Traps(per_host=22)), MemoryFrontier()
+    await frontier.open(plan)
+    rules, old = Rules(plan, frontier), [f"{SEED}old/{number}" for number in range(30)]
+    for start in range(0, len(old), 5):
+        rules.restore(old[start : start + 5])
+    # Earlier runs let these through, and the last ten are known as such.
+    assert [rules.trapped(Job(url, 1)) for url in old[-10:]] == [None] * 10
+    for number in range(20):
+        assert rules.trapped(Job(f"{SEED}new/{number}", 1)) is None
+    # Of 22 URLs, 20 are counted: the old ones are forgotten now, and the new ones are not.
+    counted = [rules.trapped(Job(url, 1)) for url in old[-3:]]
+    assert counted == [None, None, Reason.HOST_BUDGET]
+    assert rules.trapped(Job(f"{SEED}new/19", 1)) is None

@@ -22,7 +22,7 @@ from msgspec import structs
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.read import read
 from trio_crawler.page.urls import authority, normalise
-from trio_crawler.policy.traps import HostTraps, RecentUrls, Traps
+from trio_crawler.policy.traps import HostTraps, Traps
 from trio_crawler.policy.url_shapes import repeats, without_session
 
 HTML = "text/html; charset=utf-8"
@@ -51,7 +51,7 @@ class Watch:
         self._traps = traps
         self._by_digest = False
         self._hosts: dict[str, HostTraps] = {}
-        self._recent = RecentUrls()
+        self._recent = set[str]()
 
     def host(self, url: str) -> HostTraps:
         made = HostTraps(self._traps, by_digest=self._by_digest)
@@ -576,17 +576,3 @@ def test_traps_that_are_off_let_everything_through():
         url = f"http://h/{'a/' * 40}{number}?{'x' * 3000}"
         assert watch.rejection(Job(url, depth=number)) is None
         watch.led(url, b"<p>", [f"{url}{number}"])
-
-
-def test_the_last_urls_of_earlier_runs_are_recent_until_as_many_others_have_come():
-    recent, old = RecentUrls(), [f"https://a.test/{number}" for number in range(200_000)]
-    for start in range(0, len(old), 5_000):
-        recent.update(old[start : start + 5_000])
-    assert all(url in recent for url in old[-65_536:])
-    assert old[0] not in recent
-    new = [f"https://b.test/{number}" for number in range(2 * 65_536)]
-    for number, url in enumerate(new):
-        assert old[-1] in recent or number > 65_536
-        recent.add(url)
-    assert old[-1] not in recent
-    assert all(url in recent for url in new[-65_536:])

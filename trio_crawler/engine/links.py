@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
+from itertools import filterfalse
 
 import msgspec
 import trio
@@ -159,7 +160,7 @@ class Links:
         rejected: dict[str, RejectedLink] = {}
         anchors, successors = facts.anchors, about.successors
         if len(known) < len(links):
-            new = [url for url in links if url not in known]
+            new = list(filterfalse(known.__contains__, links))
             renamed: dict[str, str] = {}
             if not self._checks and job.depth < self._max_depth:
                 out = self._rules.out

@@ -184,7 +184,8 @@ class SitemapHandler:
         if len(accepted) >= self._max_sitemaps and job.url not in accepted:
             reason: Reason | None = Reason.HOST_BUDGET
         elif host == authority(named_by):
-            reason = None if is_self_named(job) else self._rules.disallowed(job.url)
+            obeys = self._plan.politeness.robots and not is_self_named(job)
+            reason = Reason.ROBOTS if obeys and self._frontier.hosts.disallows(job.url) else None
         else:
             reason = self._rules.rejection(job)
         if reason is None:

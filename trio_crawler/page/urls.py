@@ -223,7 +223,7 @@ def joining(base: str, encoding: str) -> tuple[object, ...]:
     """Return what `accelerator.scan` needs to make URLs of links; nothing if it cannot do that."""
     if encoding not in encoders.AS_UTF_8 or not base.startswith(WEB):
         return ()
-    home = directory(base)
+    home = directory(base) if "?" in base else base[: base.rindex("/") + 1]
     root = home.index("/", _AFTER_SCHEME) + 1
     other = partial(_resolve_other, base=base)
     cache = _links_of(home), _shared, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trio_crawler.policy.url_shapes import is_generated, may_be_dated, steps
+from trio_crawler.policy.url_shapes import DATE, GENERATED, steps
 
 _BYTES = 2 * 1024 * 1024
 _MASK = 8 * _BYTES - 1
@@ -219,14 +219,20 @@ class PatternYield:
 
     def is_barren(self, url: str) -> bool:
         """Whether URLs such as this one are a trap."""
-        return self.is_over and self._ended[self._is_generated(url, may_be_dated(url))]
+        if not self.is_over:
+            return False
+        start = url.index("/", 8)
+        dated = self._dates > _MOSTLY * self._numbers and DATE.search(url, start) is not None
+        return self._ended[dated or GENERATED.search(url, start) is not None]
 
     def add(self, url: str, body: bytes, links: Sequence[str], *, leads_on: bool) -> None:
         """Record a page; `leads_on` is whether it links to new URLs of this pattern."""
-        dated = may_be_dated(url)
+        start = url.index("/", 8)
+        dated = DATE.search(url, start) is not None
         self._dates += dated
         self._numbers += not dated
-        generated = self._is_generated(url, dated)
+        dated = dated and self._dates > _MOSTLY * self._numbers
+        generated = dated or GENERATED.search(url, start) is not None
         if self._ended[generated] or not (generated or leads_on):
             # Of URLs that are a trap no more pages are examined, so the effort is bounded.
             return
@@ -235,6 +241,3 @@ class PatternYield:
         if streak.barren >= self._limits[generated] or streak.steady >= self._limits[True]:
             self._ended[generated], self._streaks[generated] = True, None
             self.is_over = True
-
-    def _is_generated(self, url: str, dated: bool) -> bool:
-        return (dated and self._dates > _MOSTLY * self._numbers) or is_generated(url)

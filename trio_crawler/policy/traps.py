@@ -27,7 +27,6 @@ _UNLIKE = 0.1
 _MANY_QUERIES = 8
 # So many URLs of each pattern are fetched even if a parameter is left out elsewhere.
 _EACH = 2
-_REMEMBERED = 65_536
 _COPIES = 20.0
 
 
@@ -40,40 +39,20 @@ class DuplicateBodies:
     there too, in at most `copies` directories. A body in more directories comes from a server
     that answers every request alike.
 
-    With `by_digest` bodies are compared by their SHA-1, also with the bodies of an earlier run.
+    `first` has the first URL of each body by the 64-bit hash of the body, or of its SHA-1: a
+    collision among 10^9 bodies has a chance of 1 in 30.
     """
 
-    __slots__ = ("_by_digest", "_copies", "_directories", "_first")
+    __slots__ = ("_copies", "_directories", "first")
 
-    def __init__(self, copies: float, *, by_digest: bool = False) -> None:
+    def __init__(self, copies: float) -> None:
         self._copies = copies
-        # ▶ The hash of 40 KB takes 10 us, SHA-1 25.
-        self._by_digest = by_digest
-        # By the 64-bit hash of the body: a collision among 10^9 bodies has a chance of 1 in 30.
-        self._first: dict[int, str] = {}
+        self.first: dict[int, str] = {}
         self._directories: dict[int, set[str]] = {}
 
-    def original(self, url: str, body: bytes) -> str | None:
+    def original(self, key: int, url: str) -> str | None:
         """Return the first URL with this body; None if the links of `url` are to be followed."""
-        key = hash(sha1(body, usedforsecurity=False).digest() if self._by_digest else body)
-        # ▶ Nearly all bodies are new: a call for each takes three times as long.
-        first = self._first.setdefault(key, url)
-        return None if first is url else self._record(key, url)
-
-    def original_by_digest(self, url: str, digest: bytes) -> str | None:
-        """Return the result of `original` for the body with this SHA-1."""
-        return self._record(hash(digest), url)
-
-    def restore(self, bodies: Iterable[tuple[str, bytes]]) -> None:
-        """Record the URL and the SHA-1 of bodies, as `original_by_digest` does for each."""
-        first = self._first
-        for url, digest in bodies:
-            key = hash(digest)
-            if first.setdefault(key, url) is not url:
-                self._record(key, url)
-
-    def _record(self, key: int, url: str) -> str | None:
-        first = self._first.setdefault(key, url)
+        first = self.first.setdefault(key, url)
         if first == url:
             return None
         here, followed = directory(url), self._directories.get(key, {directory(first)})
@@ -243,13 +222,18 @@ class HostTraps:
         """
         if not (body and self._traps.duplicates and "html" in content_type.lower()):
             return None
-        return (self._bodies or self._new_bodies()).original(url, body)
+        bodies = self._bodies or self._new_bodies()
+        # ▶ The hash of 40 KB takes 10 us, SHA-1 25.
+        key = hash(sha1(body, usedforsecurity=False).digest() if self._by_digest else body)
+        # ▶ Nearly all bodies are new: a call for each takes three times as long.
+        first = bodies.first.setdefault(key, url)
+        return None if first is url else bodies.original(key, url)
 
     def original_by_digest(self, url: str, digest: bytes, content_type: str) -> str | None:
         """Record an unchanged page by the SHA-1 of its body; otherwise the same as `original`."""
         if not (self._traps.duplicates and "html" in content_type.lower()):
             return None
-        return (self._bodies or self._new_bodies()).original_by_digest(url, digest)
+        return (self._bodies or self._new_bodies()).original(hash(digest), url)
 
     def queries(self) -> Queries | None:
         """Return what the queries of this host have brought; None if that does not matter."""
@@ -326,7 +310,11 @@ class HostTraps:
 
         Call it before any other body is recorded, and only with `by_digest`.
         """
-        (self._bodies or self._new_bodies()).restore(bodies)
+        known = self._bodies or self._new_bodies()
+        for url, digest in bodies:
+            key = hash(digest)
+            if known.first.setdefault(key, url) is not url:
+                known.original(key, url)
 
     def _record_news(self, url: str, body: bytes, new: Sequence[str], *, far: bool) -> None:
         """Record how much of a page is new."""
@@ -344,34 +332,5 @@ class HostTraps:
         return self._orders
 
     def _new_bodies(self) -> DuplicateBodies:
-        found = self._bodies = DuplicateBodies(self._traps.copies, by_digest=self._by_digest)
+        found = self._bodies = DuplicateBodies(self._traps.copies)
         return found
-
-
-class RecentUrls:
-    """The last URLs that the traps let through: at least 65,536, at most twice as many.
-
-    A URL may be judged again before it has entered the crawl; it must be counted once.
-    """
-
-    __slots__ = ("_before", "_now")
-
-    def __init__(self) -> None:
-        # Hashes, since long URLs would take 250 MiB. ▶ As a set they take 9 MiB, and a third of
-        # the time of a `UrlSet`.
-        self._before, self._now = set[int](), set[int]()
-
-    def __contains__(self, url: str) -> bool:
-        number = hash(url)
-        return number in self._now or number in self._before
-
-    def add(self, url: str) -> None:
-        """Add a URL."""
-        if len(self._now) >= _REMEMBERED:
-            self._before, self._now = self._now, set()
-        self._now.add(hash(url))
-
-    def update(self, urls: Iterable[str]) -> None:
-        """Add many URLs of earlier runs."""
-        for url in urls:
-            self.add(url)

@@ -11,7 +11,7 @@ from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
-from trio_crawler.policy.url_shapes import may_have_long_number, url_shape
+from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.report.summary import EARLY
 from trio_crawler.report.visible import count, readable, visible
 
@@ -120,7 +120,7 @@ class _Shapes:
             if len(self._shapes) >= MOST_SHAPES:
                 self._forget_the_smallest()
             found = self._shapes[shape] = _Counts()
-        if not found.long_numbers and has_long_number(url):
+        if "0" in shape and not found.long_numbers and has_long_number(url):
             found.long_numbers = True
         return found
 
@@ -224,7 +224,7 @@ def shape_of(url: str) -> str:
 
 def has_long_number(url: str) -> bool:
     """Whether a URL has a UUID, or a hexadecimal number of 16 digits and more."""
-    return may_have_long_number(url) and _found.search(url) is not None
+    return _found.search(url) is not None
 
 
 def exclusion(shape: str, *, long_numbers: bool = False) -> str:

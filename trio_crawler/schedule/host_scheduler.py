@@ -65,7 +65,8 @@ class HostScheduler:
         self.names: Names | None = None
         self._enter = (origins := Origins(plan, self._make_queue)).enter
         self.origins = origins.by_name
-        self.known, self.origin = origins.known, origins.origin
+        self.known, self.disallows = origins.known, origins.disallows
+        self.origin = origins.origin
         self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
         self.traps = TrapsByHost(plan.traps)
         self.heap = HostHeap(plan.workers)

@@ -52,6 +52,12 @@ class Origins:
         """Return the record of the origin of a normalised URL; None if there is none."""
         return self.by_name.get(url[: url.index("/", 8)])
 
+    def disallows(self, url: str) -> bool:
+        """Whether the robots.txt of a normalised URL forbids it, as far as that is known."""
+        origin = self.by_name.get(url[: url.index("/", 8)])
+        known = None if origin is None else origin.robots
+        return known is not None and not known.rules.allows(url)
+
     def origin(self, url: str) -> Origin:
         """Return the record of the origin of a normalised URL, a new one if needed."""
         name = url[: url.index("/", 8)]
