@@ -17,6 +17,18 @@ from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import HostStatistics, Politeness
 
+_FLAG = (bool | None, "True, False or None")
+_KINDS = (
+    ("statistics", Statistics, "a Statistics"),
+    ("ended", str, "a phrase"),
+    ("directory", str, "the path of a directory as a str"),
+    *((name, *_FLAG) for name in ("cookies", "credentials", "checks")),
+    ("hosts", Mapping, "the hosts by name, as Crawler.hosts returns them"),
+    ("missing", Mapping, "titles and headings by the origins of hosts"),
+    ("wire", WireStatistics | None, "a WireStatistics"),
+    ("politeness", Politeness | None, "a Politeness"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CrawlFacts:
@@ -76,22 +88,10 @@ class CrawlFacts:
     missing: Mapping[str, tuple[str, str] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_kind("statistics", self.statistics, Statistics, "a Statistics")
         check_whole("workers", self.workers)
-        check_kind("ended", self.ended, str, "a phrase")
-        check_kind("directory", self.directory, str, "the path of a directory as a str")
         check_flag("spent", self.spent)
-        check_kind("cookies", self.cookies, bool | None, "True, False or None")
-        check_kind("credentials", self.credentials, bool | None, "True, False or None")
-        check_kind("checks", self.checks, bool | None, "True, False or None")
-        check_kind(
-            "hosts", self.hosts, Mapping, "the hosts by name, as Crawler.hosts returns them"
-        )
-        check_kind("missing", self.missing, Mapping, "titles and headings by the origins of hosts")
-        if self.wire is not None:
-            check_kind("wire", self.wire, WireStatistics, "a WireStatistics")
-        if self.politeness is not None:
-            check_kind("politeness", self.politeness, Politeness, "a Politeness")
+        for name, kind, wanted in _KINDS:
+            check_kind(name, getattr(self, name), kind, wanted)
         if self.listing is not None:
             check_function("listing", self.listing, "a function from a URL to a Listing or None")
         lists = {
@@ -130,6 +130,7 @@ class Crawl(Protocol):
 
 def facts_of(crawl: CrawlFacts | Crawl) -> CrawlFacts:
     """Return the facts about a crawl, as far as it knows them itself."""
+    check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
     if isinstance(crawl, CrawlFacts):
         return crawl
     plan, statistics = crawl.plan, crawl.statistics()
@@ -144,3 +145,14 @@ def facts_of(crawl: CrawlFacts | Crawl) -> CrawlFacts:
         spent=statistics.pages + statistics.failures >= plan.limits.max_pages,
         checks=plan.checks.any,
     )
+
+
+def source_of(facts: CrawlFacts) -> Callable[[str], str | None]:
+    """Return a function that finds the sitemap of a URL without links; None for a seed."""
+    seeds, listing = frozenset(facts.seeds), facts.listing
+
+    def source(url: str) -> str | None:
+        found = listing(url) if listing and url not in seeds else None
+        return found.sitemap if found else None
+
+    return source

@@ -3,7 +3,8 @@
 // the screen are elements, and no text is ever read as HTML.
 
 const PAGE = 1, REDIRECT = 2, FAILURE = 3, SKIPPED = 4, CHECKED = 5;
-const AT_ONCE = 50, PLACES = 100;
+const KINDS = ["", "page", "redirect", "failure", "skipped", "checked"];
+const AT_ONCE = 50;
 const number = new Intl.NumberFormat("en").format;
 const many = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
 const rest = () => new Promise(resolve => setTimeout(resolve));
@@ -16,8 +17,7 @@ function put(element, children) {
   return element;
 }
 
-function h(name, given, ...children) {
-  const element = document.createElement(name);
+function made(element, given, children) {
   for (const [key, value] of Object.entries(given || {})) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (value !== false && value !== null && value !== undefined) {
@@ -27,11 +27,8 @@ function h(name, given, ...children) {
   return put(element, children);
 }
 
-function svg(name, given, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(given || {})) element.setAttribute(key, value);
-  return put(element, children);
-}
+const h = (name, given, ...children) => made(document.createElement(name), given, children);
+const svg = (name, given, ...children) => made(document.createElementNS("http://www.w3.org/2000/svg", name), given, children);
 
 function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;
@@ -67,7 +64,7 @@ function result(i) {
   const status = ends.status[i], why = texts[ends.why[i]];
   if (ends.kind[i] === PAGE) return code(status, status < 400 ? "plain" : "");
   if (ends.kind[i] === REDIRECT) return code(status, "plain");
-  return code(status || why || head.kinds[ends.kind[i]], ends.kind[i] === FAILURE ? "" : "plain");
+  return code(status || why || KINDS[ends.kind[i]], ends.kind[i] === FAILURE ? "" : "plain");
 }
 
 const failed = i => ends.kind[i] === FAILURE || ends.status[i] >= 400;
@@ -101,20 +98,50 @@ function choice(name, options, chosen) {
   return h("div", {class: "choice", role: "group", "aria-label": name}, buttons);
 }
 
-function pager(show) {
-  const before = h("button", {type: "button", class: "before", onclick: () => turn(-1)}, "‹ Previous");
-  const after = h("button", {type: "button", class: "after", onclick: () => turn(1)}, "Next ›");
-  const where = h("span", {class: "dim"});
-  const element = h("div", {class: "pager"}, before, where, after);
-  let page = 0, pages = 1;
-  function turn(by) { page = Math.max(0, Math.min(pages - 1, page + by)); draw(); }
-  function draw() {
+// One page of the rows of an element, each made only for it: the pager, and what sets the number of rows.
+function paged(element, make) {
+  const before = h("button", {type: "button", class: "before", onclick: () => draw(page - 1)}, "‹ Previous");
+  const after = h("button", {type: "button", class: "after", onclick: () => draw(page + 1)}, "Next ›");
+  const where = h("span", {class: "dim"}), pager = h("div", {class: "pager"}, before, where, after);
+  let page = 0, pages = 1, total = 0;
+  function draw(next) {
+    page = Math.max(0, Math.min(pages - 1, next));
     before.disabled = page === 0;
-    after.disabled = page >= pages - 1;
+    after.disabled = page === pages - 1;
     where.textContent = `${number(page + 1)} of ${number(pages)}`;
-    show(page * AT_ONCE);
+    const start = page * AT_ONCE, length = Math.min(total - start, AT_ONCE);
+    element.replaceChildren(...Array.from({length}, (_, at) => make(start + at)));
   }
-  return {element, to(total) { page = 0; pages = Math.max(1, Math.ceil(total / AT_ONCE)); element.hidden = pages === 1; draw(); }};
+  function turn(rows) {
+    total = rows;
+    pages = Math.max(1, Math.ceil(rows / AT_ONCE));
+    pager.hidden = pages === 1;
+    draw(0);
+  }
+  return [pager, turn];
+}
+
+function listed(total, make, kind = "places") {
+  const element = h("ul", {class: kind}), [pager, turn] = paged(element, at => h("li", null, make(at)));
+  turn(total);
+  return [element, pager];
+}
+
+// A list of rows that open; what is in them is made then.
+function groups(list, summary, inner, kind = "groups wide") {
+  return listed(list.length, at => {
+    const details = h("details", null, h("summary", null, summary(list[at])));
+    details.addEventListener("toggle", () => {
+      if (details.open && details.children.length === 1) details.append(h("div", {class: "inner"}, inner(list[at])));
+    });
+    return details;
+  }, kind);
+}
+
+function counted(total, key, weight = () => 1) {
+  const found = new Map();
+  for (let i = 0; i < total; i++) found.set(key(i), (found.get(key(i)) || 0) + weight(i));
+  return [...found];
 }
 
 // A table of which only one page of rows is made. A column has a name and a cell; a key to sort by,
@@ -122,7 +149,7 @@ function pager(show) {
 function table(box, about) {
   const {name, total, columns, filters = [], has} = about;
   let order = Uint32Array.from({length: total}, (_, i) => i), shown = order;
-  let sorted = about.sorted || null, down = Boolean(about.down), query = "";
+  let sorted = null, down = false, query = "";
   const search = has && h("input", {type: "search", placeholder: "Search", "aria-label": `Search in ${name}`,
     oninput: later(() => { query = search.value.trim(); update(); })});
   const picks = filters.map(([label, options]) => select(label, [["", label], ...options.map(([text], at) => [at, text])], () => update()));
@@ -134,10 +161,8 @@ function table(box, about) {
   const headers = columns.map(each => h("th", {scope: "col", role: "columnheader", class: each.num ? "num" : ""},
     each.key ? h("button", {type: "button", onclick: () => sort(each, sorted === each ? !down : Boolean(each.num))}, each.name) : each.name));
   const body = h("tbody", {role: "rowgroup"});
-  const pages = pager(start => {
-    body.replaceChildren(...[...shown.subarray(start, start + AT_ONCE)].map(i => h("tr", {role: "row"},
-      columns.map(each => h("td", {role: "cell", "data-label": each.name, class: `${each.num ? "num" : ""}${each.whole ? " whole" : ""}`}, each.cell(i))))));
-  });
+  const [pager, turn] = paged(body, at => h("tr", {role: "row"}, columns.map(each => h("td",
+    {role: "cell", "data-label": each.name, class: `${each.num ? "num" : ""}${each.whole ? " whole" : ""}`}, each.cell(shown[at])))));
   function sort(column, descending) {
     sorted = column; down = descending;
     const keys = Array.from({length: total}, (_, i) => column.key(i));
@@ -152,52 +177,17 @@ function table(box, about) {
     const tests = picks.flatMap((each, at) => each.value === "" ? [] : [filters[at][1][each.value][1]]);
     const hit = query && has(query);
     shown = tests.length || hit ? order.filter(i => tests.every(test => test(i)) && (!hit || hit(i))) : order;
-    told.textContent = shown.length === total ? many(total, about.noun || "row")
-      : `${number(shown.length)} of ${many(total, about.noun || "row")}`;
+    told.textContent = `${shown.length === total ? "" : `${number(shown.length)} of `}${many(total, about.noun)}`;
     columns.forEach((each, at) => {
       if (each === sorted) headers[at].setAttribute("aria-sort", down ? "descending" : "ascending");
       else headers[at].removeAttribute("aria-sort");
     });
-    pages.to(shown.length);
+    turn(shown.length);
   }
-  const few = total <= 10;
-  put(box, [
-    few && !about.always ? null : h("div", {class: "tools"}, search, picks, sorts, told),
-    h("table", {class: "table", role: "table", "aria-label": name}, h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, headers)), body),
-    pages.element,
-  ]);
-  if (sorted) sort(sorted, down); else update();
+  put(box, [total > 10 || about.always ? h("div", {class: "tools"}, search, picks, sorts, told) : "",
+    h("table", {class: "table", role: "table", "aria-label": name}, h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, headers)), body), pager]);
+  update();
   return {find(text) { search.value = text; query = text; update(); }};
-}
-
-function groups(box, wide, list, summary, inner) {
-  const element = h("ul", {class: `groups${wide ? " wide" : ""}`});
-  const pages = pager(start => element.replaceChildren(...list().slice(start, start + AT_ONCE).map(each => {
-    const details = h("details", null, h("summary", null, summary(each)));
-    details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(h("div", {class: "inner"}, inner(each)));
-    });
-    return h("li", null, details);
-  })));
-  put(box, [element, pages.element]);
-  pages.to(list().length);
-  return pages;
-}
-
-// So many of a list, and a button for the next ones.
-function grown(name, total, make) {
-  const element = h(name), box = h("div", null, element);
-  let at = 0;
-  const more = h("button", {type: "button", onclick: () => { grow(); more.blur(); }});
-  function grow() {
-    const end = Math.min(total, at + PLACES);
-    while (at < end) element.append(make(at++));
-    more.hidden = at >= total;
-    more.textContent = `Show ${number(Math.min(PLACES, total - at))} more of ${number(total)}`;
-  }
-  put(box, [more]);
-  grow();
-  return [box, element];
 }
 
 function explained(codes) {
@@ -212,18 +202,17 @@ function faults(box) {
   const total = places.length, starts = new Uint32Array(list.length + 1), of = new Uint32Array(total);
   list.forEach((each, p) => { starts[p + 1] = starts[p] + each[8]; of.fill(p, starts[p], starts[p + 1]); });
   const links = list.reduce((sum, each) => sum + each[7], 0), kept = new Uint8Array(total);
-  const tally = (key, of) => { const found = new Map(); list.forEach((each, p) => found.set(key(each, p), (found.get(key(each, p)) || 0) + each[7])); return [...found].sort((a, b) => b[1] - a[1]); };
-  let by = "target", query = "", counts = new Map(), order = [], pages = null;
+  let by = "target", query = "", counts = new Map();
   const verdict = select("Verdict", [["", "Faults and notes"], ["0", "Faults"], ["1", "Notes"]], () => update());
-  const codes = select("Code", [["", "Every code"], ...tally(each => texts[each[1]]).map(([text, n]) => [text, `${text} (${number(n)})`])], () => update());
+  const codes = select("Code", [["", "Every code"], ...counted(list.length, p => texts[list[p][1]], p => list[p][7])
+    .sort((a, b) => b[1] - a[1]).map(([text, n]) => [text, `${text} (${number(n)})`])], () => update());
   const kinds = [...new Set(places.map(each => each[5]))].filter(Boolean);
   const kind = select("Kind of link", [["", "Every kind"], ...kinds.map(each => [each, texts[each]])], () => update());
   const where = select("Target", [["", "Every target"], ["0", "On this site"], ["1", "On other sites"]], () => update());
   const sorts = select("Sort by", [["", "Most links first"], ["code", "By code"], ["url", "By URL"]], () => update());
   const search = h("input", {type: "search", placeholder: "Search", "aria-label": "Search in faults",
     oninput: later(() => { query = search.value.trim(); update(); })});
-  const shown = h("span", {class: "count", role: "status"}), about = h("div"), listed = h("div");
-  const more = each => list[each][7] > list[each][8] ? [h("p", {class: "dim"}, `${number(list[each][7] - list[each][8])} more are not in this file.`)] : [];
+  const shown = h("span", {class: "count", role: "status"}), about = h("div"), found = h("div");
 
   function update() {
     const url = query && hits(urls, query), text = query && hits(texts, query);
@@ -243,17 +232,17 @@ function faults(box) {
       for (const p of counts.keys()) { counts.set(p, list[p][7]); sum += list[p][7]; }
     }
     const name = key => urls[by === "target" ? list[key][2] : key], first = key => by === "target" ? list[key][0] : 0;
-    order = [...counts.keys()].sort((a, b) =>
+    const order = [...counts.keys()].sort((a, b) =>
       (sorts.value === "code" && by === "target" && compare(texts[list[a][1]], texts[list[b][1]]))
       || (sorts.value === "" && (first(a) - first(b) || counts.get(b) - counts.get(a))) || compare(name(a), name(b)));
     const different = new Set(order.map(key => by === "target" ? list[key][2] : key)).size;
     shown.textContent = `${sum === links ? "" : `${number(sum)} of `}${many(links, "link")}, ${many(different, by)}`;
     about.replaceChildren(...(codes.value ? [explained([codes.value])] : []));
-    listed.replaceChildren();
-    pages = groups(listed, by === "page", () => order, ...(by === "target" ? [targetLine, target] : [pageLine, page]));
+    found.replaceChildren();
+    put(found, groups(order, ...(by === "target" ? [targetLine, target, "groups"] : [pageLine, page])));
   }
   const badge = each => code(texts[each[1]], each[0] ? "note" : "");
-  const targetLine = p => [badge(list[p]), h("span", {class: "url"}, near(urls[list[p][2]])), h("span", {class: "dim num"}, many(counts.get(p), "link"))];
+  const targetLine = p => [badge(list[p]), h("span", {class: "url"}, near(urls[list[p][2]])), counter(counts.get(p), "link")];
   function chosen(from, to, test) {
     const found = [];
     for (let i = from; i < to; i++) if (kept[i] && test(i)) found.push(i);
@@ -265,27 +254,27 @@ function faults(box) {
       written ? h("span", null, head.check ? "written " : "by way of ", h("code", null, written)) : "", texts[each[5]] === "a" ? "" : texts[each[5]]]
       .filter(Boolean).flatMap((part, at) => at ? [" · ", part] : [part]);
   }
-  function target(p) {
-    const each = list[p], found = chosen(starts[p], starts[p + 1], () => true);
-    const [rest] = grown("ul", found.length, at => h("li", null, link(places[found[at]][0]), h("div", {class: "dim"}, place(places[found[at]]))));
-    rest.firstChild.className = "places";
-    const says = `${texts[each[3]]}.`, known = head.problems.codes[texts[each[1]]][0];
-    return [isWeb(urls[each[2]]) ? h("p", null, link(each[2], urls[each[2]])) : "", says === known ? "" : h("p", null, says), each[4] && !says.includes(texts[each[4]]) ? h("p", {class: "dim"}, texts[each[4]]) : "",
-      explained([texts[each[1]]]), chain(each[6]), h("h3", null, "Linked from"), rest, more(p)];
+  function told(each) {
+    const says = `${texts[each[3]]}.`;
+    return says === head.problems.codes[texts[each[1]]][0] ? "" : says;
   }
-  const told = each => `${texts[each[3]]}.` === head.problems.codes[texts[each[1]]][0] ? "" : `${texts[each[3]]}. `;
-  const pageLine = at => [at ? h("span", {class: "url"}, near(urls[at])) : "(given)", h("span", {class: "dim num"}, many(counts.get(at), "link"))];
+  function target(p) {
+    const each = list[p], found = chosen(starts[p], starts[p + 1], () => true), detail = texts[each[4]], left = each[7] - each[8];
+    return [isWeb(urls[each[2]]) ? h("p", null, link(each[2], urls[each[2]])) : "", told(each) ? h("p", null, told(each)) : "",
+      texts[each[3]].includes(detail) ? "" : h("p", {class: "dim"}, detail), explained([texts[each[1]]]), chain(each[6]), h("h3", null, "Linked from"),
+      listed(found.length, at => [link(places[found[at]][0]), h("div", {class: "dim"}, place(places[found[at]]))]),
+      left ? h("p", {class: "dim"}, `${number(left)} more are not in this file.`) : ""];
+  }
+  const pageLine = at => [at ? h("span", {class: "url"}, near(urls[at])) : "(given)", counter(counts.get(at), "link")];
   function page(at) {
     const found = chosen(0, total, i => places[i][0] === at).sort((a, b) => places[a][1] - places[b][1] || places[a][2] - places[b][2]);
-    const [rest] = grown("ul", found.length, each => {
-      const i = found[each], problem = list[of[i]];
-      return h("li", null, badge(problem), " ", link(problem[2]), h("div", {class: "dim"}, told(problem), place(places[i])));
-    });
-    rest.firstChild.className = "places";
-    return [isWeb(urls[at]) ? h("p", null, link(at, urls[at])) : "", rest, explained(new Set(found.map(i => texts[list[of[i]][1]])))];
+    return [isWeb(urls[at]) ? h("p", null, link(at, urls[at])) : "", listed(found.length, row => {
+      const i = found[row], problem = list[of[i]];
+      return [badge(problem), " ", link(problem[2]), h("div", {class: "dim"}, told(problem) ? `${told(problem)} ` : "", place(places[i]))];
+    }), explained(new Set(found.map(i => texts[list[of[i]][1]])))];
   }
   put(box, [h("div", {class: "tools"}, choice("Group by", [["target", "By target"], ["page", "By page"]], value => { by = value; update(); }),
-    verdict, codes, kinds.length > 1 ? kind : null, list.some(each => each[5]) ? where : null, sorts, search, shown), about, listed]);
+    verdict, codes, kinds.length > 1 ? kind : null, list.some(each => each[5]) ? where : null, sorts, search, shown), about, found]);
   update();
 }
 
@@ -298,17 +287,11 @@ function chain(hops) {
   return [h("h3", null, "Redirects"), h("ol", {class: "chain"}, hops.slice(0, again < 0 ? hops.length : again + 1).map(([status, at]) => h("li", null, status ? `${status} → ` : "", link(at))), again < 0 ? "" : h("li", null, "and so on"))];
 }
 
-function kindsOf(columns) {
-  const found = new Map();
-  for (let i = 0; i < rows; i++) { const key = columns(i); found.set(key, (found.get(key) || 0) + 1); }
-  return found;
-}
-
 let allUrls;
 
 function pages(box) {
-  const kinds = [...kindsOf(i => ends.kind[i])].sort((a, b) => a[0] - b[0]);
-  const types = [...kindsOf(i => ends.type[i])].filter(([key]) => key).sort((a, b) => b[1] - a[1]).slice(0, 20);
+  const kinds = counted(rows, i => ends.kind[i]).sort((a, b) => a[0] - b[0]);
+  const types = counted(rows, i => ends.type[i]).filter(([key]) => key).sort((a, b) => b[1] - a[1]).slice(0, 20);
   if (ends.omitted) put(box, [h("p", {class: "about"}, `${number(ends.omitted)} more URLs are not in this file.`)]);
   allUrls = table(box, {
     name: "all URLs", noun: "URL", total: rows, always: true,
@@ -317,7 +300,7 @@ function pages(box) {
       return i => url[ends.url[i]] || text[ends.title[i]] || text[ends.why[i]];
     },
     filters: [
-      ["Every kind", kinds.map(([kind, n]) => [`${head.kinds[kind]} (${number(n)})`, i => ends.kind[i] === kind])],
+      ["Every kind", kinds.map(([kind, n]) => [`${KINDS[kind]} (${number(n)})`, i => ends.kind[i] === kind])],
       ["Every result", [["fine", i => !failed(i)], ["error", failed], ["with a flaw", i => ends.kind[i] === PAGE && ends.why[i] > 0], ["slower than 1 s", i => ends.ms[i] > 1000]]],
       ["Every type", types.map(([type, n]) => [`${texts[type]} (${number(n)})`, i => ends.type[i] === type])],
     ],
@@ -334,9 +317,8 @@ function pages(box) {
 }
 
 function notes(box) {
-  groups(box, true, () => head.notes, ([, says,, list]) => [h("span", {class: "url"}, `${many(list.length, "page")} ${says}`)],
-    ([, , remedy, list]) => [h("p", null, remedy), grown("ul", list.length, at => h("li", null, link(list[at][0]),
-      list[at][1] ? h("div", {class: "dim"}, texts[list[at][1]]) : ""))[0]]);
+  put(box, groups(head.notes, ([, says,, list]) => h("span", {class: "url"}, `${many(list.length, "page")} ${says}`), ([, , remedy, list]) => [h("p", null, remedy),
+    listed(list.length, at => [link(list[at][0]), list[at][1] ? h("div", {class: "dim"}, texts[list[at][1]]) : ""])]));
 }
 
 function facts(box) {
@@ -376,14 +358,14 @@ function buckets(limits, names, value, test) {
 
 function figures(box) {
   const asked = i => ends.ms[i] > 0, isPage = i => ends.kind[i] === PAGE;
-  const status = [...kindsOf(i => ends.kind[i] === SKIPPED ? "" : String(ends.status[i] || texts[ends.why[i]] || "none"))]
+  const status = counted(rows, i => ends.kind[i] === SKIPPED ? "" : String(ends.status[i] || texts[ends.why[i]] || "none"))
     .filter(([name]) => name).sort((a, b) => compare(a[0], b[0]))
     .map(([name, n]) => [name, n, name < "300" ? "page" : name < "400" ? "redirect" : "failure"]);
-  const types = [...kindsOf(i => isPage(i) ? texts[ends.type[i]] || "unknown" : "")].filter(([name]) => name).sort((a, b) => b[1] - a[1]);
+  const types = counted(rows, i => isPage(i) ? texts[ends.type[i]] || "unknown" : "").filter(([name]) => name).sort((a, b) => b[1] - a[1]);
   const others = types.slice(9).reduce((sum, [, n]) => sum + n, 0);
   const deepest = 12, depths = Array.from({length: deepest}, (_, i) => i + 1);
   put(box, [h("div", {class: "cards"},
-    bars("Kind", [...kindsOf(i => ends.kind[i])].sort((a, b) => a[0] - b[0]).map(([kind, n]) => [head.kinds[kind], n, head.kinds[kind]])),
+    bars("Kind", counted(rows, i => ends.kind[i]).sort((a, b) => a[0] - b[0]).map(([kind, n]) => [KINDS[kind], n, KINDS[kind]])),
     bars("Status", status.slice(0, 14)),
     bars("Response time", buckets([50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000],
       ["below 50 ms", "50 to 100 ms", "100 to 250 ms", "250 to 500 ms", "500 ms to 1 s", "1 to 2.5 s", "2.5 to 5 s", "5 to 10 s", "10 to 30 s", "30 s and more"], i => ends.ms[i], asked)),
@@ -410,28 +392,16 @@ function parts(from, to, length) {
   return found;
 }
 
-function squarified(tiles, x, y, width, height, place) {
-  let left = tiles.reduce((sum, each) => sum + each.area, 0), at = 0;
-  while (at < tiles.length) {
-    const short = Math.min(width, height), scale = width * height / left;
-    let row = [], sum = 0, worst = Infinity;
-    while (at + row.length < tiles.length) {
-      const next = tiles[at + row.length].area, all = (sum + next) * scale;
-      const side = all / short, ratios = [...row, tiles[at + row.length]].map(each => Math.max(each.area * scale / side / side, side * side / each.area / scale));
-      const ratio = Math.max(...ratios);
-      if (row.length && ratio > worst) break;
-      worst = ratio; sum += next; row = [...row, tiles[at + row.length]];
-    }
-    const thick = sum * scale / short;
-    let along = 0;
-    for (const each of row) {
-      const length = short * each.area / sum;
-      if (width >= height) place(each, x, y + along, thick, length); else place(each, x + along, y, length, thick);
-      along += length;
-    }
-    if (width >= height) { x += thick; width -= thick; } else { y += thick; height -= thick; }
-    left -= sum; at += row.length;
-  }
+// Tiles in a rectangle: each half of the area gets one side of it.
+function tiled(tiles, x, y, width, height, place) {
+  if (tiles.length < 2) { for (const each of tiles) place(each, x, y, width, height); return; }
+  const sum = tiles.reduce((all, each) => all + each.area, 0);
+  let first = tiles[0].area, at = 1;
+  while (at < tiles.length - 1 && first + tiles[at].area / 2 < sum / 2) first += tiles[at++].area;
+  const part = first / sum, [w, tall] = width > height ? [width * part, height] : [width, height * part];
+  tiled(tiles.slice(0, at), x, y, w, tall, place);
+  if (width > height) tiled(tiles.slice(at), x + w, y, width - w, height, place);
+  else tiled(tiles.slice(at), x, y + tall, width, height - tall, place);
 }
 
 function map(box) {
@@ -461,10 +431,8 @@ function map(box) {
   function draw(focus) {
     const here = way.at(-1);
     let found = here.list || parts(here.from, here.to, here.prefix.length);
-    while (found.length === 1 && found[0].section) {
-      if (way.length === 1) way[0] = {...found[0], name: found[0].prefix};
-      else way[way.length - 1] = {...found[0], name: here.name + found[0].name};
-      found = parts(found[0].from, found[0].to, found[0].prefix.length);
+    if (found.length === 1 && found[0].section) {
+      way[way.length - 1] = {...found[0], name: way.length === 1 ? found[0].prefix : here.name + found[0].name};
       return draw(focus);
     }
     const leaves = found.filter(each => !each.section && !each.ranges);
@@ -480,7 +448,7 @@ function map(box) {
     }
     const width = tiles.clientWidth || 1000, height = tiles.clientHeight || 480;
     tiles.replaceChildren();
-    squarified(found.filter(each => each.area > 0), 0, 0, width, height, (part, x, y, w, tall) => {
+    tiled(found.filter(each => each.area > 0), 0, 0, width, height, (part, x, y, w, tall) => {
       const share = part.bad / part.count, tone = share === 0 ? 0 : share < .05 ? 1 : share < .25 ? 2 : 3;
       const says = `${part.name}: ${format[measure](part.area)}${part.bad ? `, ${number(part.bad)} with a fault` : ""}`;
       const tile = h("button", {type: "button", class: `tile t${tone}${w > 52 && tall > 26 ? "" : " bare"}`, title: says, "aria-label": w > 52 && tall > 26 ? null : says,
@@ -491,7 +459,7 @@ function map(box) {
       tiles.append(tile);
     });
     crumbs.replaceChildren(...way.map((each, at) => h("button", {type: "button", "aria-current": at === way.length - 1 ? "true" : null,
-      onclick: () => go(each)}, at && !each.list ? each.name : each.name || "All")));
+      onclick: () => go(each)}, each.name)));
     if (focus) crumbs.lastChild.focus();
   }
   function list(part) {
@@ -521,12 +489,10 @@ function clock(list) {
 
 function strip(title, values, top, kind, unit) {
   const width = 900, height = 84, base = height - 16, step = width / values.length;
-  const points = values.map((n, at) => `${(at * step).toFixed(1)},${(base - (base - 6) * n / top).toFixed(1)} ${((at + 1) * step).toFixed(1)},${(base - (base - 6) * n / top).toFixed(1)}`);
-  const shape = kind === "area" ? svg("polygon", {class: "area", points: `0,${base} ${points.join(" ")} ${width},${base}`})
-    : values.map((n, at) => n ? svg("rect", {class: `b-${kind}`, x: at * step, width: Math.max(1, step - 1), y: base - (base - 6) * n / top, height: (base - 6) * n / top}) : "");
+  const bars = values.map((n, at) => n ? svg("rect", {class: `b-${kind}`, x: at * step, width: Math.max(1, step - 1), y: base - (base - 6) * n / top, height: (base - 6) * n / top}) : "");
   return h("figure", {class: "strip"}, h("figcaption", null, title, h("span", {class: "dim"}, ` · at most ${unit}`)),
     svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none", "aria-label": `${title}: at most ${unit}`},
-      svg("line", {class: "axis", x1: 0, x2: width, y1: base, y2: base}), shape));
+      svg("line", {class: "axis", x1: 0, x2: width, y1: base, y2: base}), bars));
 }
 
 function time(box) {
@@ -547,16 +513,17 @@ function time(box) {
     }
   }
   const most = Math.max(...flying), quick = Math.max(...rate) * 1000 / step, worst = Math.max(...wrong);
-  const told = [...hosts].sort((a, b) => b[1].length - a[1].length).slice(0, 12);
+  const told = [...hosts].sort((a, b) => b[1].length - a[1].length);
   put(box, [
-    strip("Requests in flight", [...flying], most || 1, "area", most < 10 ? most.toFixed(1) : String(Math.round(most))),
+    strip("Requests in flight", [...flying], most || 1, "page", most < 10 ? most.toFixed(1) : String(Math.round(most))),
     strip("URLs a second", rate, Math.max(...rate), "page", `${quick < 10 ? quick.toFixed(1) : number(Math.round(quick))} a second`),
     worst ? strip("Errors", wrong, worst, "failure", `${worst} in ${duration(step)}`) : null,
     h("p", {class: "dim"}, `From 0 to ${duration(end)}${gaps ? `, without ${many(gaps, "rest")} between runs` : ""}.`),
-    told.length ? [h("h3", null, "Errors by host"), h("table", {"aria-label": "Errors by host"},
-      h("thead", null, h("tr", null, ["Host", "Errors", "First", "Last"].map((name, at) => h("th", {scope: "col", class: at ? "num" : ""}, name)))),
-      h("tbody", null, told.map(([host, at]) => h("tr", null, h("td", {class: "url"}, host), h("td", {class: "num"}, number(at.length)),
-        h("td", {class: "num"}, duration(Math.min(...at))), h("td", {class: "num"}, duration(Math.max(...at)))))))] : null]);
+    told.length ? h("h3", null, "Errors by host") : ""]);
+  const column = (name, value, show) => ({name, num: true, key: i => value(told[i][1]), cell: i => show(value(told[i][1]))});
+  if (told.length) table(box, {name: "errors by host", noun: "host", total: told.length, has: query => i => told[i][0].includes(query), columns: [
+    {name: "Host", key: i => told[i][0], cell: i => told[i][0]}, column("Errors", each => each.length, number),
+    column("First", each => Math.min(...each), duration), column("Last", each => Math.max(...each), duration)]});
 }
 
 function hosts(box) {
@@ -599,9 +566,14 @@ function redirects(box) {
         code(status, "plain"), " → ", link(at), why ? h("span", {class: "dim"}, why) : ""))},
       {name: "Hops", num: true, key: longest, cell: i => String(longest(i))},
       {name: "Linked from", whole: true, num: false, key: i => list[i][1], cell: i => list[i][1] ? h("details", null, h("summary", null, many(list[i][1], "page")),
-        h("ul", null, list[i][2].map(at => h("li", null, link(at))), list[i][1] > list[i][2].length ? h("li", {class: "dim"}, `and ${number(list[i][1] - list[i][2].length)} more`) : "")) : ""},
+        listed(list[i][2].length, at => link(list[i][2][at])), more(list[i][1], list[i][2])) : ""},
     ]});
 }
+
+// What a list has not.
+const more = (total, list) => total > list.length ? h("p", {class: "dim"}, `and ${number(total - list.length)} more`) : "";
+
+const counter = (n, noun) => h("span", {class: "dim num"}, many(n, noun));
 
 function duplicates(box, list) {
   const sets = new Map();
@@ -609,58 +581,44 @@ function duplicates(box, list) {
     if (!sets.has(ends.target[i])) sets.set(ends.target[i], []);
     sets.get(ends.target[i]).push(ends.url[i]);
   }
-  const order = [...sets.keys()].sort((a, b) => sets.get(b).length - sets.get(a).length || compare(urls[a], urls[b]));
-  put(box, [h("p", {class: "count"}, `${many(list.length, "duplicate")} of ${many(order.length, "page")}`)]);
-  groups(box, true, () => order, at => [h("span", {class: "url"}, near(urls[at])), h("span", {class: "dim num"}, many(sets.get(at).length, "duplicate"))],
-    at => [h("p", null, "First: ", link(at)), grown("ul", sets.get(at).length, i => h("li", null, link(sets.get(at)[i])))[0]]);
-}
-
-function urlList(title, about, list) {
-  if (!list.length) return [];
-  const box = h("div"), element = h("details", null, h("summary", null, h("b", null, title), ` ${number(list.length)} `, h("span", {class: "dim"}, about)), box);
-  element.addEventListener("toggle", () => {
-    if (!box.firstChild) put(box, grown("ul", list.length, i => h("li", null, link(list[i])))[0].children.length ? [grown("ul", list.length, i => h("li", null, link(list[i])))[0]] : []);
-  });
-  return [element];
+  const order = [...sets].sort((a, b) => b[1].length - a[1].length || compare(urls[a[0]], urls[b[0]]));
+  put(box, [h("p", {class: "count"}, `${many(list.length, "duplicate")} of ${many(order.length, "page")}`),
+    groups(order, ([at, copies]) => [h("span", {class: "url"}, near(urls[at])), counter(copies.length, "duplicate")],
+      ([at, copies]) => [h("p", null, "First: ", link(at)), listed(copies.length, i => link(copies[i]))])]);
 }
 
 function sitemaps(box) {
   const {list, orphans, unlisted} = head.sitemaps;
-  put(box, [urlList("Orphans", "a sitemap lists them, and no page links to them", orphans),
-    urlList("Unlisted", "no sitemap lists them, although their host has one", unlisted)]);
+  const alone = [["Orphans: a sitemap lists them, and no page links to them", orphans], ["Unlisted: no sitemap lists them, although their host has one", unlisted]];
+  put(box, groups(alone.filter(([, pages]) => pages.length), ([name, pages]) => [h("span", {class: "url"}, name), counter(pages.length, "page")],
+    ([, pages]) => listed(pages.length, at => link(pages[at]))));
   table(box, {name: "sitemaps", noun: "sitemap", total: list.length, has: query => { const url = hits(urls, query); return i => url[list[i][0]]; }, columns: [
     {name: "Sitemap", key: i => urls[list[i][0]], cell: i => [link(list[i][0]), list[i][4] ? [" ", code(list[i][4])] : "", list[i][5] ? h("span", {class: "dim"}, list[i][5]) : ""]},
     {name: "Kind", key: i => list[i][1], cell: i => list[i][1]},
     {name: "Entries", num: true, key: i => list[i][2], cell: i => number(list[i][2])},
     {name: "New", num: true, key: i => list[i][3], cell: i => number(list[i][3])},
     {name: "Rejected", num: true, key: i => list[i][6].length, cell: i => list[i][6].length ? h("details", null, h("summary", null, number(list[i][6].length)),
-      h("ul", null, list[i][6].slice(0, PLACES).map(([at, why]) => h("li", null, link(at), " ", why)))) : ""},
+      listed(list[i][6].length, at => [link(list[i][6][at][0]), " ", list[i][6][at][1]])) : ""},
   ]});
 }
 
 function rejected(box) {
-  const list = head.rejected;
-  groups(box, false, () => list, each => [code(each.reason, "plain"), h("span", {class: "url"}, each.says),
-    h("span", {class: "dim num"}, many(each.number || each.urls, each.number ? "link" : "URL"))],
-  each => [each.option ? h("p", {class: "dim"}, each.option) : "",
-    each.shapes.length ? each.shapes.map(([shape, n, links]) => h("details", null, h("summary", null, h("span", null, shape, " "), h("span", {class: "dim"}, many(n, "URL"))),
-      grown("ul", links.length, at => h("li", null, link(links[at][0]), links[at][1] ? h("div", {class: "dim"}, "from ", link(links[at][1])) : ""))[0],
-      n > links.length ? h("p", {class: "dim"}, `and ${number(n - links.length)} more`) : ""))
-      : h("p", {class: "dim"}, "They were counted only: --why lists them.")]);
+  put(box, groups(head.rejected, each => [code(each.reason, "plain"), h("span", {class: "url"}, each.says), counter(each.number || each.urls, each.number ? "link" : "URL")],
+    each => [each.option ? h("p", {class: "dim"}, each.option) : "", each.shapes.length ? "" : h("p", {class: "dim"}, "They were counted only: --why lists them."),
+      groups(each.shapes, ([shape, n]) => [h("span", {class: "url"}, shape), counter(n, "URL")], ([, n, links]) => [
+        listed(links.length, at => [link(links[at][0]), links[at][1] ? h("div", {class: "dim"}, "from ", link(links[at][1])) : ""]), more(n, links)])], "groups"));
 }
 
 function unasked(box) {
-  const list = head.notChecked;
-  groups(box, true, () => list, each => [h("span", {class: "url"}, each.says), h("span", {class: "dim num"}, many(each.number, "link"))],
-    each => [grown("ul", each.links.length, at => {
-      const [url, page, line, column, text] = each.links[at];
-      return h("li", null, link(url), h("div", {class: "dim"}, "on ", link(page), line ? `, line ${line}, column ${column}` : "", texts[text] ? ` · “${texts[text]}”` : ""));
-    })[0], each.number > each.links.length ? h("p", {class: "dim"}, `and ${number(each.number - each.links.length)} more`) : ""]);
+  put(box, groups(head.notChecked, each => [h("span", {class: "url"}, each.says), counter(each.number, "link")], each => [listed(each.links.length, at => {
+    const [url, page, line, column, text] = each.links[at];
+    return [link(url), h("div", {class: "dim"}, "on ", link(page), line ? `, line ${line}, column ${column}` : "", texts[text] ? ` · “${texts[text]}”` : "")];
+  }), more(each.number, each.links)]));
 }
 
 function changes(box) {
   const {since, unchanged, list} = head.changes, kinds = ["new", "changed", "gone"];
-  put(box, [h("p", {class: "about"}, `Since ${since || "the last walk"}: ${kinds.map(kind => `${number(list.filter(each => each[0] === kind).length)} ${kind}`).join(", ")}, ${number(unchanged)} unchanged.`)]);
+  put(box, [h("p", {class: "about"}, `Since ${since}: ${kinds.map(kind => `${number(list.filter(each => each[0] === kind).length)} ${kind}`).join(", ")}, ${number(unchanged)} unchanged.`)]);
   if (list.length) table(box, {name: "changes", noun: "URL", total: list.length, has: query => { const url = hits(urls, query), text = hits(texts, query); return i => url[list[i][1]] || text[list[i][2]]; },
     filters: [["Every change", kinds.map(kind => [kind, i => list[i][0] === kind])]], columns: [
       {name: "URL", key: i => urls[list[i][1]], cell: i => link(list[i][1])},
@@ -671,13 +629,17 @@ function changes(box) {
 
 const KEYS = {
   "/": () => search()?.focus(), "?": () => $("keys").showModal(),
-  j: () => step(1), k: () => step(-1), n: () => here()?.querySelector(".pager:not([hidden]) .after")?.click(),
-  p: () => here()?.querySelector(".pager:not([hidden]) .before")?.click(),
+  j: () => step(1), k: () => step(-1), n: () => turn("after"), p: () => turn("before"),
 };
 
 function here() {
   const sections = [...document.querySelectorAll("main > section:not([hidden])")];
   return sections.findLast(each => each.getBoundingClientRect().top < innerHeight / 3) || sections[0];
+}
+
+// The pager of the section itself comes last.
+function turn(way) {
+  [...here().querySelectorAll(`.pager:not([hidden]) .${way}`)].at(-1)?.click();
 }
 
 function search() {
@@ -717,8 +679,7 @@ function navigation() {
       }
     }
   };
-  let waiting = false;
-  addEventListener("scroll", () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; mark(); }); } }, {passive: true});
+  addEventListener("scroll", mark, {passive: true});
   mark();
 }
 
@@ -738,10 +699,7 @@ async function main() {
   rowOf = new Uint32Array(urls.length);
   isBad = new Uint8Array(urls.length);
   for (let i = 0; i < rows; i++) rowOf[ends.url[i]] = i + 1;
-  for (const each of head.problems.list) {
-    const at = urls[each[2]].indexOf("#");
-    if (!each[0]) isBad[at < 0 ? each[2] : each[2]] = 1;
-  }
+  for (const each of head.problems.list) if (!each[0]) isBad[each[2]] = 1;
   for (let i = 0; i < rows; i++) if (failed(i)) isBad[ends.url[i]] = 1;
   const copies = [];
   let timed = false;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
 from operator import attrgetter
@@ -17,14 +17,17 @@ from trio_crawler.arguments import (
     check_number,
     check_whole,
 )
+from trio_crawler.ledger.rows import PAGE
 from trio_crawler.ledger.url_table import TextList
-from trio_crawler.model import Listing, Reason, Sitemap, Statistics
+from trio_crawler.model import Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
 from trio_crawler.report.summary import FirstItems, Summary
 from trio_crawler.report.visible import count, duration, readable, size, visible
 
 if TYPE_CHECKING:
+    from trio_crawler.ledger.join import Join
+    from trio_crawler.ledger.ledger import Ledger
     from trio_crawler.policy.settings import HostStatistics, Politeness
     from trio_crawler.report.facts import CrawlFacts
     from trio_crawler.store.changes import Change
@@ -135,40 +138,31 @@ def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
     return [f"  {flaws} {readable(sitemap.url)}", *lines]
 
 
-def orphans(
-    unlinked: Iterable[str],
-    listing: Callable[[str], Listing | None],
-    limit: int | None,
-    early: bool,
-) -> list[str]:
-    """List the unlinked pages that a sitemap lists; `early` marks the list as incomplete."""
-    return _urls("Orphans", (url for url in unlinked if listing(url)), limit, early)
+def orphans(join: Join, facts: CrawlFacts) -> Iterable[str]:
+    """Return the pages that a sitemap lists, and that no page links to."""
+    if not (facts.sitemaps and facts.listing):
+        return ()
+    return filter(facts.listing, join.unlinked(facts.seeds, [each.url for each in facts.sitemaps]))
 
 
-def unlisted(
-    pages: TextList,
-    sitemaps: Sequence[Sitemap],
-    listing: Callable[[str], Listing | None],
-    limit: int | None,
-    early: bool,
-) -> list[str]:
-    """List the pages that no sitemap lists, although their host has a sitemap."""
-    return _urls("Unlisted", unlisted_urls(pages, sitemaps, listing), limit, early)
-
-
-def unlisted_urls(
-    pages: TextList, sitemaps: Sequence[Sitemap], listing: Callable[[str], Listing | None]
-) -> Iterable[str]:
+def unlisted(ledger: Ledger, facts: CrawlFacts) -> Iterable[str]:
     """Return the pages that no sitemap lists, although their host has a sitemap."""
-    found = [page for page in pages if not listing(page)]
-    hosts = {authority(sitemap.url) for sitemap in sitemaps if sitemap.kind not in ("", "index")}
-    if len(found) < len(pages):
-        # The sitemap of a host may be on another host.
-        hosts.update(authority(page) for page in pages if listing(page))
-    return (page for page in found if authority(page) in hosts)
+    if not (facts.sitemaps and facts.listing):
+        return ()
+    pages = TextList()
+    hosts = {authority(each.url) for each in facts.sitemaps if each.kind not in ("", "index")}
+    for url, row in ledger.ends(PAGE):
+        if row.indexable:
+            if facts.listing(url):
+                # The sitemap of a host may be on another host.
+                hosts.add(authority(url))
+            else:
+                pages.append(url)
+    return (page for page in pages if authority(page) in hosts)
 
 
-def _urls(title: str, urls: Iterable[str], limit: int | None, early: bool) -> list[str]:
+def pages(title: str, urls: Iterable[str], limit: int | None, early: bool) -> list[str]:
+    """List the first of some URLs, by their names; `early` marks the list as incomplete."""
     found: FirstItems[tuple[str]] = FirstItems(limit)
     for url in urls:
         found.add((url,))
@@ -249,7 +243,7 @@ def connections(wire: WireStatistics) -> list[str]:
 # The end.
 
 
-def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
+def finish(facts: CrawlFacts, *, again: int = 0) -> list[str]:
     """Return the last lines: the duration, the URLs that wait, and the sum of all outcomes.
 
     `again` is the number of URLs that were admitted twice.
@@ -257,7 +251,7 @@ def finish(facts: CrawlFacts, ended: str, *, again: int = 0) -> list[str]:
     statistics = facts.statistics
     done = statistics.pages + statistics.redirects + statistics.failures
     rate = done / statistics.seconds if statistics.seconds > 0 else 0.0
-    lines = [f"Ended early: {visible(ended)}"] if ended else []
+    lines = [f"Ended early: {visible(facts.ended)}"] if facts.ended else []
     lines += next_run(facts)
     if statistics.retries:
         lines.append(f"Tried again: {count(statistics.retries, 'time')}")
@@ -340,7 +334,7 @@ def changes(
                 alike.add((change.url, change.detail))
     counts = ", ".join(f"{count(lists[kind].total)} {kind}" for kind in _CHANGES)
     but = "the markup" + (" or what differs at each fetch" if repeated else "")
-    lines = [f"Changes since {_date(since)}: {counts}, {count(unchanged)} unchanged"]
+    lines = [f"Changes since {date_of(since)}: {counts}, {count(unchanged)} unchanged"]
     if alike.total:
         lines[0] += f" ({count(alike.total)} of them but for {but})"
     if repeated:
@@ -359,5 +353,10 @@ def changes(
 changes.__module__ = "trio_crawler.report"
 
 
-def _date(since: float | None) -> str:
-    return f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M} UTC" if since else "the last walk"
+def date_of(since: float | None) -> str:
+    """Return the time of a walk for people; None is that of the last one."""
+    return (
+        f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M} UTC"
+        if since is not None
+        else "the last walk"
+    )

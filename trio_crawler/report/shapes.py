@@ -168,7 +168,7 @@ def is_repetitive(ledger: Ledger) -> bool:
     return 2 * sum(row.distinct for row in shapes_of(ledger)) < good
 
 
-def shapes_section(ledger: Ledger, *, full: bool) -> list[str]:
+def shapes_section(ledger: Ledger, full: bool) -> list[str]:
     """Return the table of the shapes that cost most, with `full` of all that cost something.
 
     The others have less than a twentieth of the cost.

@@ -1,7 +1,7 @@
 """Text for people: the report of a crawl, and one line for each outcome."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -20,11 +20,10 @@ from trio_crawler.arguments import (
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import PAGE
-from trio_crawler.ledger.url_table import TextList
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
-from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of
+from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of, source_of
 from trio_crawler.report.hints import Run, barred, hints, login_advice
 from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
 from trio_crawler.report.rejections import (
@@ -83,8 +82,6 @@ class Report:
             raise ArgumentError("ledger", " must be a Ledger(outside=True) for a report with why")
         self._why = why
         self._full = full
-        self._max_referrers = None if full else _MAX_REFERRERS
-        self._max_listed = None if full else _MAX_LISTED
         self.ledger = Ledger(outside=why) if ledger is None else ledger
         # And after how many changes of the ledger it was made.
         self._known: tuple[int, _Joined] | None = None
@@ -172,33 +169,47 @@ class Report:
         terminal (ECMA-48, SGR). With `errors`, a section that raises an exception is told in its
         place, and the exception is added.
         """
-        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
         check_flag("color", color)
         check_kind("errors", errors, list | None, "a list or None")
-        paint = painting(color)
-        facts = facts_of(crawl)
-        # The hosts of a crawl are looked up one by one, and several sections read them.
-        facts = replace(facts, hosts=dict(facts.hosts))
+        known, paint = facts_of(crawl), painting(color)
         if lost := attempted(self._prepare, errors):
-            return "\n".join([*lost, "", *sections.finish(facts, facts.ended)])
-        summary = self._joined.summary
-        ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
-        worst = hosts.lost(summary)
-        early = bool(ended)
-        parts = [
-            *self._problems(facts, paint, worst),
-            *self._coverage(facts, early=early),
+            return "\n".join([*lost, "", *sections.finish(known)])
+        (summary, join, _), ledger, full = self._joined, self.ledger, self._full
+        facts, early = self._facts(known), self._early(known)
+        worst, limit = hosts.lost(summary), None if full else _MAX_LISTED
+        parts: list[_Section] = [
+            lambda: self._broken(facts, paint, worst),
+            lambda: hosts.given_up(summary, full),
+            lambda: sections.redirects(summary.redirects, summary.urls),
+            lambda: sections.flaws(summary.flaws),
+            lambda: sections.not_read_whole(summary.cut),
+            lambda: sections.duplicates(summary.duplicates, summary.urls),
+            lambda: sections.sitemaps(facts.sitemaps, limit, self._why),
+            lambda: sections.pages("Orphans", sections.orphans(join, facts), limit, early),
+            lambda: sections.pages("Unlisted", sections.unlisted(ledger, facts), limit, early),
             lambda: self.notes(facts),
-            *self._figures(facts, early=early),
+            lambda: hosts.hosts_section(summary.hosts, full),
+            # If the crawl found much that was not new, or shows all and is not complete.
+            lambda: (
+                shapes.shapes_section(ledger, full)
+                if (full and early) or shapes.is_repetitive(ledger)
+                else []
+            ),
+            lambda: sections.slowest(summary.slowest),
+            lambda: sections.host_speeds(facts) if full else [],
+            lambda: rejected_section(ledger, full) if self._why else sections.rejected(summary),
+            lambda: endless_section(ledger, full),
+            lambda: sections.skipped(summary),
+            lambda: sections.not_checked(summary, facts),
         ]
         end: list[_Section] = [
             lambda: sections.totals(summary.counters),
-            lambda: sections.connections(facts.wire) if facts.wire and self._full else [],
-            lambda: sections.finish(facts, ended, again=summary.counters["again"]),
+            lambda: sections.connections(facts.wire) if facts.wire and full else [],
+            lambda: sections.finish(facts, again=summary.counters["again"]),
             lambda: hints(self._run(facts)),
         ]
         return laid_out(
-            attempted(lambda: self._head(facts, paint, early=early), errors),
+            attempted(lambda: self._head(facts, paint), errors),
             (),
             [attempted(section, errors) for section in parts],
             [attempted(section, errors) for section in end],
@@ -230,7 +241,6 @@ class Report:
         # Imported late: the report of a crawl is seldom in HTML.
         from trio_crawler.report import html
 
-        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
         check_kind("date", date, datetime, "a datetime")
         check_kind("command", command, str, "a str")
         check_kind("check", check, Mapping | None, "a document of to_json or None")
@@ -241,29 +251,30 @@ class Report:
         check_kind("version", version, str, "a str")
         if self.ledger.traits is None:
             raise ArgumentError("ledger", " of the report must be a Ledger(traits=True)")
-        facts = facts_of(crawl)
-        facts = replace(facts, hosts=dict(facts.hosts))
-        summary, join, _ = self._joined
-        ended = facts.ended or (_OUT_OF_TIME if summary.out_of_time else "")
-        verdict, level = self._verdict(facts, early=bool(ended)), "good"
+        facts, (summary, join, _) = self._facts(facts_of(crawl)), self._joined
+        verdict, level = self._verdict(facts), "good"
         if check is not None and summary.pages:
             verdict, level = html.verdict_of(check)
         if self.problems if check is None else not summary.pages:
             level = "fault"
-        why = ended or (check or {}).get("ended", "")
-        told = html.Told(
-            verdict,
-            level,
-            f"It ended early: {visible(why)}" if why else "",
-            [] if check else self._head(facts, painting(False), early=bool(ended))[1:],
-            hosts.lost(summary),
-            sections.finish(facts, ended, again=summary.counters["again"]),
-            hints(self._run(facts)) + sections.not_checked(summary, facts),
-        )
-        about = html.About(date, visible(command), visible(version), check, changes, since, shown)
-        return html.document(
-            told, self.ledger, summary, join, facts, about, _source(facts), self._indexable
-        )
+        why = facts.ended or (check or {}).get("ended", "")
+        told = {
+            "what": "Crawl" if check is None else "Link check",
+            "verdict": verdict,
+            "level": level,
+            "remarks": [
+                *([f"It ended early: {visible(why)}"] if why else []),
+                *([] if check else self._head(facts, painting(False))[1:]),
+                *hosts.lost(summary),
+            ],
+            "date": sections.date_of(date.timestamp()),
+            "version": visible(version),
+            "command": visible(command),
+            "end": sections.finish(facts, again=summary.counters["again"]),
+            "hints": hints(self._run(facts)) + sections.not_checked(summary, facts),
+        }
+        tables = html.Tables(self.ledger, summary, join, facts, check, changes, since, shown)
+        return html.document(told, tables, facts.statistics)
 
     def notes(
         self, crawl: CrawlFacts | Crawl, shown: Callable[[str], str] = lambda url: url
@@ -272,14 +283,14 @@ class Report:
 
         `shown` returns the text to show for a URL.
         """
-        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
         check_function("shown", shown, "a function of a URL")
+        facts = facts_of(crawl)
         if not self.ledger.has_facts:
             return []
         # Imported late: most crawls keep no facts.
         from trio_crawler.report.page_notes import notes_section, page_notes
 
-        return notes_section(page_notes(self.ledger, facts_of(crawl)), self._full, shown)
+        return notes_section(page_notes(self.ledger, facts), self._full, shown)
 
     def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:
         """Return what the report of a check ends with; `text` has the same of a crawl.
@@ -287,17 +298,25 @@ class Report:
         A line says what the next run in the directory does, if there is one. At most three lines
         say which option would have helped.
         """
-        check_kind("crawl", crawl, CrawlFacts | Crawl, "a Crawler or a CrawlFacts")
-        facts = facts_of(crawl)
-        logins = login_advice(self.ledger.logins, facts)
-        run = self._run(replace(facts, hosts=dict(facts.hosts)), logins)
+        facts = self._facts(facts_of(crawl))
+        run = self._run(facts, login_advice(self.ledger.logins, facts))
         return [*sections.next_run(facts), *hints(run)]
 
     def _run(self, facts: CrawlFacts, logins: Mapping[str, str] | None = None) -> Run:
         summary, join, _ = self._joined
         return Run(self.ledger, summary, join, facts, logins or {})
 
-    def _verdict(self, facts: CrawlFacts, *, early: bool) -> str:
+    def _facts(self, facts: CrawlFacts) -> CrawlFacts:
+        ended = facts.ended or (_OUT_OF_TIME if self._joined.summary.out_of_time else "")
+        # The hosts of a crawl are looked up one by one, and several sections read them.
+        return replace(facts, ended=ended, hosts=dict(facts.hosts))
+
+    def _early(self, facts: CrawlFacts) -> bool:
+        """Whether the crawl ended early, or URLs were left out or wait."""
+        waiting = facts.statistics.waiting + facts.statistics.in_flight or self.ledger.waiting
+        return bool(facts.ended or waiting or self._joined.summary.incomplete)
+
+    def _verdict(self, facts: CrawlFacts) -> str:
         """Return in a few words what the crawl has found."""
         summary, join, left = self._joined
         here = " in this run" if facts.statistics.pages else ""
@@ -307,36 +326,22 @@ class Report:
             told.append(count(join.problems, "broken link"))
         if summary.hosts_lost:
             told.append(f"{count(summary.hosts_lost, 'host')} given up")
-        early = early or summary.incomplete or bool(self.ledger.waiting)
-        early = early or facts.statistics.waiting + facts.statistics.in_flight > 0
-        return (", ".join(told) or "nothing is broken") + (" so far" if early else "")
+        return (", ".join(told) or "nothing is broken") + (" so far" if self._early(facts) else "")
 
-    def _head(self, facts: CrawlFacts, paint: Paint, *, early: bool) -> list[str]:
+    def _head(self, facts: CrawlFacts, paint: Paint) -> list[str]:
         """Return the heading, and if the crawl left out, or could not see, most of the site."""
         summary, _, left = self._joined
         return [
-            *headed(sections.heading(facts, self._verdict(facts, early=early)), paint),
+            *headed(sections.heading(facts, self._verdict(facts)), paint),
             *(barred(summary) or left.lines(len(facts.seeds), summary.pages)),
             *(logged_out(self.ledger) if facts.credentials else []),
-        ]
-
-    def _problems(self, facts: CrawlFacts, paint: Paint, worst: list[str]) -> list[_Section]:
-        """Return the sections about broken links and other problems; add the worst of them."""
-        summary = self._joined.summary
-        return [
-            lambda: self._broken(facts, paint, worst),
-            lambda: hosts.given_up(summary, self._full),
-            lambda: sections.redirects(summary.redirects, summary.urls),
-            lambda: sections.flaws(summary.flaws),
-            lambda: sections.not_read_whole(summary.cut),
-            lambda: sections.duplicates(summary.duplicates, summary.urls),
         ]
 
     def _broken(self, facts: CrawlFacts, paint: Paint, worst: list[str]) -> list[str]:
         """Return the section about broken links, by host if they are on many hosts."""
         join = self._joined.join
         total = join.problems
-        source, advice = _source(facts), login_advice(self.ledger.logins, facts)
+        source, advice = source_of(facts), login_advice(self.ledger.logins, facts)
         if not self._full and total > broken.MANY_HOSTS:
             found = broken.hosts_of(join)
             if len(found) > broken.MANY_HOSTS:
@@ -344,75 +349,15 @@ class Report:
                 worst += [f"{visible(on.name)}: {count(on.total, 'broken link')}" for on in hurt]
                 return broken.broken_by_host(join, found, source, advice, paint)
         most = None if self._full else _MAX_BROKEN
-        grouped = self._malformed()
-        listed = join.broken(self._max_referrers, source, most, malformed=not grouped)
+        many = not self._full and len(self.ledger.malformed) > broken.FEW_MALFORMED
+        # They are too many to be listed.
+        grouped = join.malformed() if many else {}
+        listed = join.broken(
+            None if self._full else _MAX_REFERRERS, source, most, malformed=not grouped
+        )
         first = join.most_linked(_WORST) if total > len(listed) else []
         worst += broken.worst(join.broken(None, source, among=first) if first else listed, paint)
         return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
-
-    def _malformed(self) -> Mapping[str, Collection[str]]:
-        """Return the hrefs that are no URLs by page, if they are too many to be listed."""
-        many = len(self.ledger.malformed) > broken.FEW_MALFORMED
-        return self._joined.join.malformed() if many and not self._full else {}
-
-    def _coverage(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
-        """Return the sections about sitemaps, and pages that only sitemaps or only links have."""
-        limit, listed, listing = self._max_listed, facts.sitemaps, facts.listing
-        parts: list[_Section] = [lambda: sections.sitemaps(listed, limit, self._why)]
-        if listed and listing:
-            summary, join, _ = self._joined
-            early = early or summary.incomplete
-            parts += [
-                lambda: sections.orphans(
-                    join.unlinked(facts.seeds, [each.url for each in listed]),
-                    listing,
-                    limit,
-                    early,
-                ),
-                lambda: sections.unlisted(self._indexable(), listed, listing, limit, early),
-            ]
-        return parts
-
-    def _indexable(self) -> TextList:
-        pages = TextList()
-        for url, row in self.ledger.ends(PAGE):
-            if row.indexable:
-                pages.append(url)
-        return pages
-
-    def _expensive(self, *, early: bool) -> list[str]:
-        """Return the table of shapes, if the crawl found much that was not new.
-
-        With `full` also if it ended early.
-        """
-        early = early or bool(self.ledger.waiting) or self._joined.summary.incomplete
-        shown = (self._full and early) or shapes.is_repetitive(self.ledger)
-        return shapes.shapes_section(self.ledger, full=self._full) if shown else []
-
-    def _figures(self, facts: CrawlFacts, *, early: bool) -> list[_Section]:
-        """Return the sections about hosts, shapes, rejected links, and skipped URLs."""
-        summary, ledger, full = self._joined.summary, self.ledger, self._full
-        return [
-            lambda: hosts.hosts_section(summary.hosts, full),
-            lambda: self._expensive(early=early),
-            lambda: sections.slowest(summary.slowest),
-            lambda: sections.host_speeds(facts) if full else [],
-            lambda: rejected_section(ledger, full) if self._why else sections.rejected(summary),
-            lambda: endless_section(ledger, full),
-            lambda: sections.skipped(summary),
-            lambda: sections.not_checked(summary, facts),
-        ]
-
-
-def _source(facts: CrawlFacts) -> Callable[[str], str | None]:
-    """Return a function that finds the sitemap of a URL without links; None for a seed."""
-    seeds, listing = frozenset(facts.seeds), facts.listing
-
-    def source(url: str) -> str | None:
-        found = listing(url) if listing and url not in seeds else None
-        return found.sitemap if found else None
-
-    return source
 
 
 def one_line(outcome: Outcome) -> str:
