@@ -335,7 +335,7 @@ async def modelled(**given: Any) -> Any:
     """Return how long two workers took to join, and whether the lease of the first is over."""
     store, began = StoreModel(**given), trio.current_time()
     for name, ttl in (("a", 500), ("b", 60_000)):
-        join = [name, ttl, "{}", "", -1, False]
+        join = [name, ttl, "{}", "", -1, False, 1 << 52]
         await store.call("join", msgspec.msgpack.encode(join))
     work = ["", 1, 500, [], [], 0, 0, [], [], False, 0, 0]
     told = [round(trio.current_time() - began)]

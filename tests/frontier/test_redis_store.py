@@ -13,7 +13,17 @@ import pytest
 import trio
 from sites import valkey
 
-from trio_crawler import Crawler, Politeness, Sitemaps, StoreError
+from trio_crawler import (
+    Crawler,
+    History,
+    Job,
+    Limits,
+    Politeness,
+    Reason,
+    Response,
+    Sitemaps,
+    StoreError,
+)
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import (
     Back,
@@ -93,7 +103,7 @@ async def converse(twins: Twins, rnd: random.Random) -> None:
         if len(gone) == len(names) or (len(names) < 6 and rnd.random() < 0.1):
             name = f"w{len(names)}"
             meaning = rnd.choice(["{}", ""]) if names else "{}"
-            join = Join(name, LEASE, meaning, "00", budget, levels)
+            join = Join(name, LEASE, meaning, "00", budget, levels, rnd.choice([700, 1 << 52]))
             await twins.call("join", packed(join), gap)
             names.append(name)
             seq[name], out[name] = 0, []
@@ -153,7 +163,7 @@ async def dumped(store: RedisStore) -> dict[bytes, bytes]:
 
 async def test_a_message_that_is_refused_changes_no_key(url: str) -> None:
     async with opened_store(url, uuid4().hex) as store:
-        await store.call("join", packed(Join("a", LEASE, "{}", "00", -1, False)))
+        await store.call("join", packed(Join("a", LEASE, "{}", "00", -1, False, 1 << 52)))
         job = Child(0, 1, "h", 0, "job")
         work = Work("a", 1, LEASE, [], [[job]], 1, 9, [], [], False, 0, 0)
         await store.call("work", packed(work))
@@ -169,7 +179,7 @@ async def test_a_message_that_is_refused_changes_no_key(url: str) -> None:
                 await store.call("work", packed(message))
             assert caught.value.reason == reason
         with pytest.raises(Refused, match="another worker has this name"):
-            await store.call("join", packed(Join("a", LEASE, "", "00", -1, False)))
+            await store.call("join", packed(Join("a", LEASE, "", "00", -1, False, 1 << 52)))
         assert await dumped(store) == before
 
 
@@ -201,6 +211,35 @@ async def test_workers_share_a_crawl_by_a_server(url: str) -> None:
         assert await store.drop() > 3
         assert await store.counts() is None
     assert (len(found), len(set(found))) == (121, 121)
+
+
+async def test_a_worker_that_joins_later_ends_at_the_time_limit_of_the_first(
+    url: str, tmp_path: Path
+) -> None:
+    begun = trio.Event()
+
+    async def fetch(job: Job) -> Response:
+        begun.set()
+        await trio.lowlevel.checkpoint()
+        return html(f"{job.url}0")
+
+    async def work(name: str, limits: Limits) -> None:
+        async with (
+            opened_store(url, "limited") as store,
+            SharedFrontier(store, meaning={}, directory=tmp_path / name) as frontier,
+        ):
+            seeds = [f"http://{host}.test/" for host in "abcd"]
+            how = {"politeness": Politeness(robots=False), "sitemaps": Sitemaps(follow=False)}
+            await Crawler(seeds, fetch=fetch, frontier=frontier, limits=limits, **how).crawl()
+
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work, "first", Limits(max_seconds=0.5))
+            await begun.wait()
+            nursery.start_soon(work, "second", Limits())
+    for name in ("first", "second"):
+        with History(tmp_path / name) as history:
+            assert history.runs[0].reason is Reason.TIME_BUDGET
 
 
 @pytest.mark.parametrize(

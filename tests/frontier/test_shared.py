@@ -153,6 +153,15 @@ async def test_the_delay_of_a_host_is_kept_over_all_workers(autojump_clock) -> N
     assert len(found.ends) == ALL
 
 
+async def test_all_workers_end_at_the_time_limit_of_the_first(autojump_clock) -> None:
+    gently = Politeness(delay=1, robots=False)
+    began = trio.current_time()
+    found = await crawled(late=3, limits=Limits(max_seconds=9), politeness=gently)
+    starts = [at - began for each in found.starts.values() for at in each]
+    assert 8 < max(starts) < 9
+    assert min(found.by_worker) > 0
+
+
 async def test_levels_come_one_after_the_other_over_all_workers(autojump_clock) -> None:
     found = await crawled(limits=Limits(max_depth=2))
     assert found.depths == sorted(found.depths)
@@ -312,7 +321,7 @@ async def test_a_host_that_is_given_back_rests_as_long_as_its_worker_says() -> N
     now = 1_000.0
     store = StoreModel(now=lambda: now)
     for name in ("a", "b"):
-        await store.call("join", packed(Join(name, 60_000, "{}", "", -1, False)))
+        await store.call("join", packed(Join(name, 60_000, "{}", "", -1, False, 1 << 52)))
 
     async def granted(name: str, seq: int, **changes: Any) -> list[str]:
         reply = await store.call("work", work(name, seq, ttl=60_000, room=9, **changes))

@@ -262,6 +262,9 @@ class _Crawl:
     async def _consume(self, crawler: Crawler, directory: CrawlDirectory | None) -> None:
         """Report and write the outcomes as they come."""
         async with crawler.outcomes() as outcomes:
+            # That of a shared crawl is known now.
+            limit, scope = crawler.frontier.hosts.deadline, self._ending.scope
+            scope.deadline = min(scope.deadline, limit + GRACE)
             async for outcome in outcomes:
                 self._add(outcome)
                 if self._options.level > NORMAL:

@@ -223,7 +223,8 @@ class Hosts:
         """Set the deadline when the first jobs are admitted: a worker may fetch one at once."""
         if not self._begun:
             self._begun = True
-            self.deadline = now + self._plan.limits.max_seconds
+            # A crawl that others have begun may have a deadline already.
+            self.deadline = min(self.deadline, now + self._plan.limits.max_seconds)
 
     def _release_due(self, now: float) -> float:
         """Release the jobs that are due; return the time at which to call this again."""

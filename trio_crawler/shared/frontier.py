@@ -62,6 +62,8 @@ _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
 _REMEDY = "give another name, or drop that crawl"
 _SALT = 16
+# Milliseconds that each program can count.
+_ENDLESS = 1 << 52
 
 
 @dataclass(slots=True)
@@ -91,7 +93,9 @@ class SharedFrontier:
     without one a worker joins a crawl that has begun. A worker holds hosts for `ttl` seconds after
     its last call; then others get what it has. No request starts later than a second before that.
     Admission, levels, the page budget and the end are those of the whole crawl; politeness is
-    kept, since one worker at a time holds a host. Traps, retries, copies and cookies are those of
+    kept, since one worker at a time holds a host. The time budget of the first worker ends all at
+    the same moment, by the store's clock; a later one may have a shorter one of its own. When all
+    have left, that of the next one counts for all. Traps, retries, copies and cookies are those of
     each worker, and a URL keeps the redirects that it was first found with.
 
     With a `directory` it keeps its outcomes there, as `SqliteFrontier` does, with `settings` for
@@ -192,7 +196,8 @@ class SharedFrontier:
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
-        join = Join(self._name, self._lease, self._meaning, salt, budget, levels)
+        limit, began = int(min(limits.max_seconds * 1000, _ENDLESS)), trio.current_time()
+        join = Join(self._name, self._lease, self._meaning, salt, budget, levels, limit)
         reply = await self._store.call("join", packed(join))
         joined = msgspec.msgpack.decode(reply, type=Joined)
         stored, given = json.loads(joined.meaning), json.loads(self._meaning or "{}")
@@ -201,6 +206,7 @@ class SharedFrontier:
         except DifferentCrawl:
             await self._leave()  # noqa: ASYNC120 - it shields itself
             raise
+        self.hosts.deadline = began + joined.left / 1000
         self._joined, self._seeded, self._salt = True, joined.seeded, bytes.fromhex(joined.salt)
 
     @property

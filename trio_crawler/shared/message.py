@@ -67,7 +67,8 @@ class Join(msgspec.Struct, array_like=True):
     """A worker joins: its name, which no other has had, and its lease.
 
     The first one brings the meaning and the salt of the crawl (in hexadecimal), its page budget,
-    -1 for none, and whether its levels are kept. Another one may leave the meaning empty.
+    -1 for none, and whether its levels are kept. Another one may leave the meaning empty. All end
+    after the `limit` of the first one, or of the one that comes when all others have left.
     """
 
     name: str
@@ -76,14 +77,19 @@ class Join(msgspec.Struct, array_like=True):
     salt: str
     budget: int
     levels: bool
+    limit: int
 
 
 class Joined(msgspec.Struct, array_like=True):
-    """The meaning and the salt of the crawl, and whether its seeds have been read."""
+    """The meaning and the salt of the crawl, whether its seeds have been read, and its time left.
+
+    `left` is negative if the time is over.
+    """
 
     meaning: str
     salt: str
     seeded: bool
+    left: int
 
 
 class Child(NamedTuple):

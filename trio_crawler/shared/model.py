@@ -64,7 +64,7 @@ class StoreModel:
         self._of: defaultdict[str, set[str]] = defaultdict(set)
         self._news: defaultdict[str, set[str]] = defaultdict(set)
         self._short: set[str] = set()
-        self._clock, self._wall = 0.0, 0.0
+        self._clock = self._wall = self._ends = 0.0
 
     async def call(self, command: str, message: bytes) -> bytes:
         """Run a command; see `SharedStore`."""
@@ -100,8 +100,11 @@ class StoreModel:
             self._budget, self._levels = join.budget, join.levels
             # One unit for the seeds: it ends with them.
             self.added = 1
-        self._seq[join.name], self._expiry[join.name] = 0, self._now() + join.ttl
-        return Joined(self.meaning, self._salt, self._seeded)
+        now = self._now()
+        if not self._seq:
+            self._ends = now + join.limit
+        self._seq[join.name], self._expiry[join.name] = 0, now + join.ttl
+        return Joined(self.meaning, self._salt, self._seeded, int(self._ends - now))
 
     def _give_back(self, name: str, now: float) -> None:
         """End a session: what it had goes to the front of the queues, and its hosts are free."""

@@ -4,7 +4,7 @@
 -- All checks come before the first write: an error undoes nothing.
 --
 --   :meaning :salt     what defines the crawl, and the salt of its keys
---   :n                 added done spent out budget levels level open seeded wall clock stop
+--   :n                 added done spent out budget levels level open seeded wall clock ends stop
 --   :s:BUCKET          the values of the keys of the jobs that were seen
 --   :q:HOST            "number job" of those that wait
 --   :d:DEPTH:HOST :lh:DEPTH :lv   the same of deeper levels, their hosts, and how many they are
@@ -77,7 +77,7 @@ local function end_session(name)
 end
 
 local function join()
-  local name, ttl, meaning, salt, budget, levels = unpack(m)
+  local name, ttl, meaning, salt, budget, levels, limit = unpack(m)
   local stored = call('GET', T..':meaning')
   if call('EXISTS', key('w', name)) == 1 then return redis.error_reply('TAKEN') end
   if not stored and meaning == '' then return redis.error_reply('NONE') end
@@ -88,12 +88,16 @@ local function join()
     call('HSET', N, 'added', 1, 'done', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
          'levels', levels and 1 or 0, 'level', 0, 'open', 0)
   end
-  -- Who comes when all have left goes on with a crawl that was stopped.
-  if call('ZCARD', SESSIONS) == 0 then call('HDEL', N, 'stop') end
+  local now = clock()
+  -- Who comes when all have left goes on with a crawl that was stopped, or whose time is over.
+  if call('ZCARD', SESSIONS) == 0 then
+    call('HDEL', N, 'stop')
+    call('HSET', N, 'ends', num(now + limit))
+  end
   call('HSET', key('w', name), 'seq', 0)
-  call('ZADD', SESSIONS, num(clock() + ttl), name)
+  call('ZADD', SESSIONS, num(now + ttl), name)
   return cmsgpack.pack({stored or meaning, call('GET', T..':salt'),
-                        call('HEXISTS', N, 'seeded') == 1})
+                        call('HEXISTS', N, 'seeded') == 1, call('HGET', N, 'ends') - now})
 end
 
 local function leave()
