@@ -258,6 +258,37 @@ async def test_no_request_starts_after_the_lease_of_a_worker(autojump_clock) -> 
     assert max(starts) < called + 4
 
 
+async def test_no_message_tells_of_too_many_jobs_and_a_page_ends_after_its_links_are_told(
+    autojump_clock,
+) -> None:
+    store, homes, links = StoreModel(), 30, 500
+    seeds = [f"http://h{host}.test/" for host in range(homes)]
+    most = told = ended = 0
+
+    class Watched:
+        async def call(self, command: str, message: bytes) -> bytes:
+            nonlocal most, told, ended
+            if command == "work":
+                work = msgspec.msgpack.decode(message, type=Work)
+                found = sum(map(len, work.found))
+                most, told, ended = max(most, found), told + found, ended + len(work.ended)
+                assert told >= homes + links * min(ended, homes)
+            return await store.call(command, message)
+
+    crawler = Crawler(
+        seeds,
+        fetch=Web(dict.fromkeys(seeds, html(*map(str, range(links))))),
+        frontier=SharedFrontier(Watched(), meaning={}),
+        politeness=Politeness(robots=False),
+        limits=Limits(max_pages=homes),
+        sitemaps=Sitemaps(follow=False),
+        workers=homes,
+    )
+    await crawler.crawl()
+    assert 4_000 < most <= 5_000
+    assert (store.added, ended) == (homes * (links + 1) + 1, homes)
+
+
 async def test_a_reply_that_was_lost_is_asked_for_again_and_changes_nothing(
     autojump_clock,
 ) -> None:

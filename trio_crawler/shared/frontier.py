@@ -7,9 +7,10 @@ import json
 import math
 import os
 import uuid
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -55,6 +56,9 @@ from trio_crawler.store.runs import End
 _MOST_HOSTS, _MOST_JOBS = 256, 20_000
 """The most hosts that a worker holds, and the most jobs that wait there."""
 
+_MOST_FOUND = 5_000
+"""The most jobs that one message tells of: the server takes about 6 us for each."""
+
 _PORTION = 500
 # Seconds: how long a call waits for more to send; the longest time between two calls; and before
 # the end of its lease from which on a worker starts no request.
@@ -67,23 +71,22 @@ _ENDLESS = 1 << 52
 
 
 @dataclass(slots=True)
-class _Answer:
-    """The reply to `add`: how many jobs were new."""
+class _Found:
+    """Jobs that may be new; when the store has them, `new` is how many were."""
 
-    came: trio.Event = field(default_factory=trio.Event)
+    jobs: list[Child]
+    told: trio.Event = field(default_factory=trio.Event)
     new: int = 0
 
 
 @dataclass(slots=True)
 class _Changes:
-    """What the store does not know yet: see `Work`. `children` counts the jobs of `found`."""
+    """What the store does not know yet: see `Work`."""
 
+    found: list[_Found] = field(default_factory=list)
     ended: list[tuple[int, str]] = field(default_factory=list)
     pages: int = 0
     spent: int = 0
-    found: list[list[Child]] = field(default_factory=list)
-    children: int = 0
-    answers: list[tuple[int, _Answer]] = field(default_factory=list)
 
 
 class SharedFrontier:
@@ -262,14 +265,13 @@ class SharedFrontier:
         If it is cancelled while it waits for the store, they may be admitted all the same.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        if self._over or not self._find(jobs):
+        found = None if self._over else self._find(jobs)
+        if found is None:
             await trio.lowlevel.cancel_shielded_checkpoint()
             return 0
-        answer = _Answer()
-        self._next.answers.append((len(self._next.found) - 1, answer))
         self._urgent.set()
-        await answer.came.wait()
-        return answer.new
+        await found.told.wait()
+        return found.new
 
     async def settle(self, settlement: Settlement) -> None:
         """Let the next call tell that a job has ended, together with what was found."""
@@ -326,8 +328,9 @@ class SharedFrontier:
         if self._plan is None:
             return FrontierStatistics()
         waiting = self.hosts.waiting + self._left
-        pending = (self._next, self._sent)
-        found = sum(each.children - len(each.ended) for each in pending)
+        pending = self._next, self._sent
+        ended = sum(len(each.ended) for each in pending)
+        found = sum(len(group.jobs) for each in pending for group in each.found) - ended
         return FrontierStatistics(
             admitted=self._handed + waiting,
             waiting=waiting,
@@ -357,8 +360,8 @@ class SharedFrontier:
         if 4 * ended >= 3 * workers or ended == self._at_risk:
             self._urgent.set()
 
-    def _find(self, jobs: Sequence[Job]) -> bool:
-        """Let the next call tell of the jobs that may be new; return whether there are any."""
+    def _find(self, jobs: Sequence[Job]) -> _Found | None:
+        """Let a call tell of the jobs that may be new; return them, None if there are none."""
         group = []
         for job in jobs:
             if job.redirects < 0:
@@ -373,11 +376,12 @@ class SharedFrontier:
             else:
                 self._met.add(key)
             group.append(child(replace(job, again=again), kind, key, self._salt))
-        if group:
-            self._next.found.append(group)
-            self._next.children += len(group)
-            self._noted.set()
-        return bool(group)
+        if not group:
+            return None
+        found = _Found(group)
+        self._next.found.append(found)
+        self._noted.set()
+        return found
 
     async def _keep_working(self, plan: Plan) -> None:
         """Call the store again and again, until the crawl or this worker has nothing to do."""
@@ -397,8 +401,16 @@ class SharedFrontier:
         """Send the store the ended and the new jobs, and queue the jobs that it grants."""
         began = trio.current_time()
         changes, self._next = self._next, _Changes()
-        self._sent = changes
         self._noted, self._urgent = trio.Event(), trio.Event()
+        sizes = accumulate(len(each.jobs) for each in changes.found)
+        if rest := changes.found[max(1, bisect_right(list(sizes), _MOST_FOUND)) :]:
+            # What has ended waits for the last of them: a crawl is not over before they are known.
+            first = changes.found[: -len(rest)]
+            changes.found = rest
+            self._next, changes = changes, _Changes(first)
+            self._noted.set()
+            self._urgent.set()
+        self._sent = changes
         leases, hosts, ends = self._leases, self.hosts, self._ended is not None
         back = leases.back(began, self._rest)
         short = self.jobs.idle > 0 or hosts.waiting < plan.workers
@@ -409,12 +421,12 @@ class SharedFrontier:
             self._seq,
             self._lease,
             [number for number, _ in changes.ended],
-            changes.found,
+            [each.jobs for each in changes.found],
             0 if ends else want,
             0 if ends else max(0, _MOST_JOBS - hosts.waiting),
             [] if ends else leases.hungry(),
             back,
-            self._seeded,
+            self._seeded and not self._next.found,
             changes.pages,
             changes.spent,
         )
@@ -444,9 +456,9 @@ class SharedFrontier:
         self._added, self._done = reply.added, reply.done
         self._over = self._added == self._done
         self._due = reply.due / 1000 if reply.due >= 0 else _EVERY
-        for group, answer in changes.answers:
-            answer.new = 0 if reply.again else reply.news[group]
-            answer.came.set()
+        for group, found in enumerate(changes.found):
+            found.new = 0 if reply.again else reply.news[group]
+            found.told.set()
         if reply.over:
             self.end(Reason(reply.over))
         if self._ended is None:
