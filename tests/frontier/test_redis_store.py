@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +14,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 import trio
+import trustme
 from sites import valkey
 
 from trio_crawler import (
@@ -37,6 +41,7 @@ from trio_crawler.shared.message import (
 )
 from trio_crawler.shared.model import StoreModel
 from trio_crawler.shared.redis_store import RedisStore, opened_store
+from trio_crawler.store import Unusable
 from trio_crawler.testing import Web, html
 
 LEASE, SOME = 4_000, 60
@@ -247,6 +252,10 @@ async def test_a_worker_that_joins_later_ends_at_the_time_limit_of_the_first(
     [
         ("http://127.0.0.1/", "give the URL of a server, such as redis://"),
         ("redis://user:s3cret@127.0.0.1:1/0", "redis://127.0.0.1:1/0: Unable to establish"),
+        *(
+            (f"redis://user:12{mark}s3cret@127.0.0.1:1/0", "write @ : / . # and %")
+            for mark in "/?#"
+        ),
         ("unix:///no/such/socket", "Unable to establish a connection"),
     ],
 )
@@ -256,6 +265,59 @@ async def test_a_server_that_cannot_be_used_is_refused_in_one_line(given: str, s
             pass
     assert "s3cret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@asynccontextmanager
+async def encrypted(url: str, certificate: trustme.LeafCert) -> AsyncIterator[str]:
+    """Relay TLS connections to the socket of a server; yield host and port."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.configure_cert(context)
+
+    async def relay(client: trio.SSLStream[trio.SocketStream]) -> None:
+        async def pass_on(source: Any, target: Any) -> None:
+            async for some in source:
+                await target.send_all(some)
+            nursery.cancel_scope.cancel("one side has closed")
+
+        # A client that does not like the certificate leaves without a word.
+        with suppress(trio.BrokenResourceError):
+            await client.do_handshake()
+            server = await trio.open_unix_socket(url.removeprefix("unix://"))
+            async with server, trio.open_nursery() as nursery:
+                nursery.start_soon(pass_on, client, server)
+                nursery.start_soon(pass_on, server, client)
+
+    async with trio.open_nursery() as nursery:
+        how: dict[str, Any] = {"host": "127.0.0.1", "https_compatible": True}
+        serve = partial(trio.serve_ssl_over_tcp, relay, 0, context, **how)
+        (listener,) = await nursery.start(serve)
+        yield f"127.0.0.1:{listener.transport_listener.socket.getsockname()[1]}"
+        nursery.cancel_scope.cancel("the test is over")
+
+
+async def test_an_encrypted_server_must_have_a_certificate_of_its_host_and_gets_the_password(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    more = f"?ssl_ca_certs={tmp_path / 'ca.pem'}"
+    options = (*valkey.SAFE, *"--requirepass x --user worker on >s3/cret ~* &* +@all".split())
+    with valkey.server(tmp_path_factory.mktemp("v"), *options) as url:
+        async with encrypted(url, authority.issue_cert("127.0.0.1")) as place:
+            async with opened_store(f"rediss://worker:s3%2Fcret@{place}/0{more}", "c") as store:
+                assert await store.counts() is None
+            for user, query, says in [
+                ("worker:s3cret", more, "invalid username-password pair"),
+                ("worker:s3%2Fcret", "", "certificate verify failed: unable to get local issuer"),
+            ]:
+                with pytest.raises(Unusable, match=f"^rediss://{place}/0: .*{says}") as caught:
+                    async with opened_store(f"rediss://{user}@{place}/0{query}", "c"):
+                        pass
+                assert "cret" not in str(caught.value)
+        async with encrypted(url, authority.issue_cert("store.test")) as place:
+            with pytest.raises(Unusable, match=r"certificate is not valid for .127"):
+                async with opened_store(f"rediss://worker:s3%2Fcret@{place}/0{more}", "c"):
+                    pass
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 import trio
@@ -24,7 +23,20 @@ _TIMEOUT, _PAUSE = 10.0, 0.2
 # What the script refuses with, and the errors of a server that will answer later.
 _REFUSALS = re.compile("FENCED|LOST|TWICE|TAKEN|NONE").match
 _WAITS = re.compile("LOADING|MISCONF|OOM|BUSY|READONLY|TRYAGAIN|MASTERDOWN").match
-_SCHEMES = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss"}
+_SCHEMES = {
+    "redis": "redis",
+    "valkey": "redis",
+    "rediss": "rediss",
+    "valkeys": "rediss",
+    "unix": "unix",
+}
+_WANTED = (
+    "give the URL of a server, such as redis://127.0.0.1:6379/0, and write @ : / ? # and % of a "
+    "password as %40 %3A %2F %3F %23 and %25"
+)
+# Of itself the client would believe the certificate of any other host; what a user gives is first.
+_VERIFIED = "ssl_check_hostname=true&ssl_cert_reqs=required"
+_ENDS = re.compile("[/?#]").search
 _INSTALL = "needs coredis: pip install 'trio-crawler[machines]'"
 
 
@@ -118,6 +130,8 @@ class RedisStore:
 def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore]:
     """Connect to the server at a URL, such as redis://host:6379/0 or unix:///path; close it then.
 
+    By rediss://host:6379/0 the connection is encrypted. The certificate of the server must be one
+    of that host, by an authority that the machine trusts, or one of ?ssl_ca_certs=FILE.
     Valkey, and Redis from version 7 on, will do, if it writes each change to its file before it
     answers (appendonly yes, appendfsync always) and drops no keys (maxmemory-policy noeviction).
     Raises Unusable, a StoreError, which says what is wrong and how to mend it, without a password.
@@ -137,26 +151,34 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
         from coredis.exceptions import RedisError
     except ImportError:
         raise Unusable(f"a shared crawl {_INSTALL}") from None
-    parts = urlsplit(url)
-    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    if parts.scheme != "unix" and parts.scheme not in _SCHEMES:
-        raise Unusable(f"{shown}: give the URL of a server, such as redis://127.0.0.1:6379/0")
+    given, _, rest = url.partition("://")
+    user, _, place = rest.rpartition("@")
+    scheme, shown = _SCHEMES.get(given), f"{given}://{place.partition('?')[0]}"
+    if scheme is None or _ENDS(user):
+        raise Unusable(_WANTED)
     if not crawl:
         raise Unusable("a shared crawl needs a name")
-    target = parts._replace(scheme=_SCHEMES.get(parts.scheme, "unix")).geturl()
+    if scheme == "rediss":
+        rest += ("&" if "?" in rest else "?") + _VERIFIED
     opened = False
     failed: Exception | None = None
     try:
-        async with coredis.Redis.from_url(target) as client:
+        target = f"{scheme}://{rest}"
+        async with coredis.Redis.from_url(target, decode_components=True) as client:
             await _check(client, shown)
             opened = True
             yield RedisStore(client, crawl)
-    except (RedisError, OSError, ValueError) as error:
+    except ValueError:
+        if opened:
+            raise
+        # Its text may have a part of the password.
+        raise Unusable(_WANTED) from None
+    except (RedisError, OSError) as error:
         failed = error
     except ExceptionGroup as group:
         # The client runs a nursery, which puts the exception of a block into a group.
         failed = _alone(group)
-    if isinstance(failed, RedisError) or (not opened and isinstance(failed, OSError | ValueError)):
+    if isinstance(failed, RedisError) or (not opened and isinstance(failed, OSError)):
         raise Unusable(f"{shown}: {_said(failed)}") from failed
     if failed is not None:
         raise failed
@@ -170,7 +192,8 @@ def _alone(error: Exception) -> Exception:
 
 
 def _said(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    cause = "" if error.__cause__ is None else f": {error.__cause__}"
+    return f"{error}{cause}".partition("\n")[0] or type(error).__name__
 
 
 async def _check(client: Any, shown: str) -> None:
