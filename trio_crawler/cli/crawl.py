@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 GRACE = 5.0
 """Seconds that requests in flight may take after the first signal, or after --max-time."""
 
+UNCHECKED = "and this crawl checks no links: --check says which it does"
+"""Why the options of a check are refused."""
+
 _FAILED = "its directory failed"
 _MOST_FAULTS = 200
 """The most faults that are shown while a check runs."""
@@ -79,7 +82,7 @@ def run(options: CrawlOptions) -> int:
 async def _main(options: CrawlOptions) -> int:
     plan = planned(options)
     if not plan.checks:
-        refuse_without_check(options, "and this crawl checks no links: --check says which it does")
+        refuse_without_check(options, UNCHECKED)
     # The files of a check are written at the very end, when all others are closed.
     with ExitStack() as last:
         last.callback(_unhook)
@@ -178,7 +181,8 @@ class _Crawl:
         self._check = check
         self._html = html
         self._faults = 0
-        self._ending = Ending(screen.say)
+        self._silent = options.shared is not None and options.shared[2]
+        self._ending = Ending((lambda _: None) if self._silent else screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
         self._changes = ""
@@ -343,6 +347,8 @@ class _Crawl:
 
     def close(self) -> int:
         """Print the report and return the exit status."""
+        if self._silent:
+            return 0 if self._failed is None else refused(self._failed)
         crawler, options = self._crawler, self._options
         ended = self._ending.phrase or (_FAILED if self._failed else "")
         if crawler is None:

@@ -20,6 +20,9 @@ STANDARD_OUTPUT = "-"
 PRIVATE, SHARED = 0o600, 0o666
 """The permissions of a new file: only its owner reads it, or the umask decides who does."""
 
+PROCESSES = "processes"
+"""The part of a crawl directory with a crawl by several processes that is not finished."""
+
 PRIVATE_DIRECTORY = 0o700
 """The permissions of a new crawl directory."""
 

@@ -23,7 +23,7 @@ from trio_crawler.cli.command import CONTEXT, SHORT, Command
 from trio_crawler.cli.configuration import HOSTS, OF_FOLDERS, configurable
 from trio_crawler.cli.declaration import Group, parameters, secret_flags
 from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
-from trio_crawler.cli.files import check_directory, check_files
+from trio_crawler.cli.files import PROCESSES, check_directory, check_files
 from trio_crawler.cli.logins import asked
 from trio_crawler.cli.options import CrawlOptions, refuse_contradictions
 from trio_crawler.cli.parsing import site
@@ -111,11 +111,7 @@ _in_path = re.compile(r"https?://[^/]+/").match
 def main() -> NoReturn:
     """Run the command and exit with its status."""
     hide_arguments(secret_flags(CrawlOptions))
-    codecs.register_error(_ESCAPED, _escaped)
-    # glibc keeps what each thread has freed for that thread: 60 MiB in a flood of links. Other
-    # systems have no `mallopt`.
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    prepare()
     if sys.stdout is None:
         sys.stdout = _closed_output()
     for stream in (sys.stdout, sys.stderr):
@@ -140,6 +136,15 @@ def main() -> NoReturn:
     # ▶ Or the collector would look through all objects at the exit, for 70 ms.
     gc.freeze()
     sys.exit(SIGNALS.ignore(status))
+
+
+def prepare() -> None:
+    """Prepare the process of a command, or of a worker, for text and for memory."""
+    codecs.register_error(_ESCAPED, _escaped)
+    # glibc keeps what each thread has freed for that thread: 60 MiB in a flood of links. Other
+    # systems have no `mallopt`.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -272,11 +277,16 @@ def _run_crawl(options: CrawlOptions) -> int:
     refuse_contradictions(options)
     if options.directory is not None:
         check_directory(options.directory, "-o", "; to write to a pipe use --jsonl -")
+        if options.processes == 1 and os.path.isdir(os.path.join(options.directory, PROCESSES)):
+            told = "has a crawl by several processes: give --processes, also another N"
+            raise click.UsageError(f"{options.directory} {told}")
     check_files(options)
     options = asked(options)
     # Trio, httpx and the parsers are imported only now: --help needs none of them.
-    from trio_crawler.cli.crawl import run
-
+    if options.processes > 1:
+        from trio_crawler.cli.processes import run
+    else:
+        from trio_crawler.cli.crawl import run
     return run(options)
 
 
@@ -329,6 +339,7 @@ def _worker(store: str, crawl: str, **given: Any) -> int:
         ),
         "--check is not for a worker: check what the crawl has found": options.checks,
         "--canonical is not for a worker: each knows only its own pages": options.fold_canonical,
+        "--processes is not for a worker: start more of them": options.processes > 1,
     }
     refuse(wrong)
     if options.seeds or options.seed_stream is not None:

@@ -35,7 +35,7 @@ class CrawlOptions(RequestOptions):
 
     owner: bool = undeclared(False)
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
-    shared: tuple[str, str] | None = undeclared(None)
+    shared: tuple[str, str, bool] | None = undeclared(None)
     """Where the crawl is that this worker shares with others."""
     folder: str | None = undeclared(None)
     """The folder that is checked in place of a server."""
@@ -49,8 +49,7 @@ class CrawlOptions(RequestOptions):
         same_crawl=True,
         help="Check external links, assets, fragments or all besides the pages of the site. "
         "Several are separated by commas. An external link leaves the site, assets are images, "
-        "styles, scripts and the like, and a fragment is the #name of a link. [default of check: "
-        "all]",
+        "styles, scripts and such, a fragment is the #name of a link. [default of check: all]",
     )
     check_robots: bool = switch(
         Group.CHECKED,
@@ -79,8 +78,8 @@ class CrawlOptions(RequestOptions):
         default=0.0,
         recorded=True,
         help="Do not ask again for a URL outside the site that an earlier check in DIR (-o) found "
-        "fine less than this time ago, such as 12h or 7d. When the "
-        "check in DIR is finished, the same command begins the next one, as with --refresh.",
+        "fine less than this time ago, such as 12h or 7d. When the check in DIR is finished, the "
+        "same command begins the next one, as with --refresh.",
     )
     base_url: str | None = option(
         Group.CHECKED,
@@ -133,8 +132,7 @@ class CrawlOptions(RequestOptions):
         metavar="REGEX",
         multiple=True,
         same_crawl=True,
-        help="Follow only URLs in which the regular expression is found. Repeatable: one "
-        "match is enough.",
+        help="Follow only URLs in which the regular expression is found. Repeatable: one will do.",
     )
     exclude: tuple[str, ...] = option(
         Group.CRAWLED,
@@ -161,8 +159,7 @@ class CrawlOptions(RequestOptions):
         multiple=True,
         callback=parsing.sitemaps,
         same_crawl=True,
-        help="Read this sitemap too, besides those that robots.txt names: a URL, or a path on "
-        "the given hosts. Repeatable.",
+        help="Read this sitemap too: a URL, or a path on the given hosts. Repeatable.",
     )
     sitemap_only: bool = switch(
         Group.CRAWLED,
@@ -180,8 +177,7 @@ class CrawlOptions(RequestOptions):
         Group.CRAWLED,
         "--canonical",
         same_crawl=True,
-        help="Treat a page as a duplicate if it names another page as its canonical page. Its "
-        "links are followed all the same.",
+        help="Count a page as a duplicate if it names another as canonical; follow its links.",
     )
     ignore_robots: bool = switch(
         Group.CRAWLED,
@@ -293,6 +289,16 @@ class CrawlOptions(RequestOptions):
         recorded=True,
         stored="workers",
         help="Fetch at most N URLs at the same time. At one host --per-host is the limit.",
+    )
+    processes: int = option(
+        Group.SPEED,
+        "--processes",
+        metavar="N",
+        type=_POSITIVE,
+        default=1,
+        show_default=True,
+        help="Crawl by N processes, to use several cores for many hosts: each host has one at a "
+        "time. This needs -o, and a server that pip install 'trio-crawler[machines]' brings.",
     )
     timeout: float = time(
         Group.SPEED,

@@ -25,10 +25,11 @@ _NO_CHANGES = "The site was crawled only once: --refresh crawls it again and rep
 
 def run(options: ReportOptions) -> int:
     """Print the report of a crawl directory, write exports, and return the exit status."""
-    return guarded(partial(_run, options))
+    return guarded(partial(printed, options, SIGNALS.check))
 
 
-def _run(options: ReportOptions) -> int:
+def printed(options: ReportOptions, check_signals: Callable[[], None]) -> int:
+    """Print the report, and write exports; `check_signals` is called often, and may raise."""
     with History(options.directory) as history, ExitStack() as stack:
         protect_crawl_files(history, options)
         # The last run of the last walk; there is none before its first one is stored.
@@ -66,13 +67,13 @@ def _run(options: ReportOptions) -> int:
         takers = [lambda outcome: ledger.add(once(outcome)), *(export.take for export in files)]
         # Only a check and the texts of links need more.
         brief = check is None and "--links" not in paths
-        textless = read_back(history, takers, ledger, SIGNALS.check, brief=brief)
+        textless = read_back(history, takers, ledger, check_signals, brief=brief)
         for export in files:
-            SIGNALS.check()
+            check_signals()
             export.finish()
-        SIGNALS.check()
+        check_signals()
         if html is not None:
-            html.read(history, SIGNALS.check, began_before(history))
+            html.read(history, check_signals, began_before(history))
         told = changes(history, options.full) or _NO_CHANGES if options.changes else ""
         early = "" if run is None or run.how not in _EARLY else run.how
         statistics = history.statistics()

@@ -28,11 +28,13 @@ from trio_crawler.cli.secrets import Login
 class Shared(NamedTuple):
     """The store of a crawl that several workers share, as a URL, and the name of the crawl.
 
-    The URL may have a password, and is not in the repr.
+    The URL may have a password, and is not in the repr. A `silent` worker has no report, since the
+    process that has started it prints one for all.
     """
 
     store: str
     crawl: str
+    silent: bool = False
 
     def __repr__(self) -> str:
         return f"Shared({self.crawl!r})"

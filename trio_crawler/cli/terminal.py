@@ -71,15 +71,19 @@ class Screen:
     ) -> None:
         """Draw the live line, cut to the width of the terminal, until cancelled."""
         while self._live:
+            now = statistics()
+            self.show(progress_line(now, problems(), hosts()))
+            # At the start nothing is in flight yet.
+            await trio.sleep(EVERY if now.in_flight or now.seconds < IDLE else IDLE)
+
+    def show(self, figures: str) -> None:
+        """Draw the live line, if there is one."""
+        if self._live:
             from rich.text import Text
 
-            now = statistics()
-            figures = progress_line(now, problems(), hosts())
             with self._written():
                 text = Text(figures, no_wrap=True, overflow="ellipsis")
                 self._live.update(text, refresh=True)
-            # At the start nothing is in flight yet.
-            await trio.sleep(EVERY if now.in_flight or now.seconds < IDLE else IDLE)
 
     @contextmanager
     def _written(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import trio
@@ -64,8 +65,11 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
         if stored is not None:
             # A worker that joins has no list.
             compared = {key: value for key, value in given.items() if key != "list"}
-            place = f"the shared crawl {visible(shared.crawl)}"
-            DifferentCrawl.check(place, stored, compared, _REMEDY)
+            place, remedy = f"the shared crawl {visible(shared.crawl)}", [_REMEDY]
+            if shared.silent:
+                # The directory of `--processes`, in which this worker has its own.
+                place, remedy = visible(str(Path(options.directory or "").parents[1])), []
+            DifferentCrawl.check(place, stored, compared, *remedy)
         frontier = SharedFrontier(
             store,
             meaning=given if stored is None else stored,

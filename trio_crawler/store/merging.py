@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import DifferentCrawl, StoreError, file_errors, printable
 from trio_crawler.store.opening import NAME, open_to_read
-from trio_crawler.store.runs import End, read_hosts, read_meaning, read_runs
+from trio_crawler.store.runs import End, Run, read_hosts, read_meaning, read_runs
 from trio_crawler.store.store import Store
 
 _TIMED = ("page_", "redirect_", "failure_", "check_")
@@ -54,25 +54,30 @@ def merge(
     with file_errors(place):
         if place.exists():
             raise StoreError(f"{printable(Path(out))}: it has a crawl already: give a new one")
-    parts = [Path(directory) for directory in directories]
-    with closing(open_to_read(parts[0])) as first:
-        meaning, runs = read_meaning(first), read_runs(first)
-    settings = runs[-1].settings if runs else {}
+    meaning: Mapping[str, Any] | None = None
     hosts: dict[str, HostStatistics] = {}
-    seconds, ends, twice = 0.0, set[End | None](), 0
-    with Store.open(out, meaning=meaning, settings=settings) as store:
-        for part in parts:
+    seconds, paths, last = 0.0, list[Path](), list[Run]()
+    for part in map(Path, directories):
+        with closing(open_to_read(part)) as database:
+            meaning = read_meaning(database) if meaning is None else meaning
+            DifferentCrawl.check(printable(part), meaning, read_meaning(database), _ONE)
+            runs = read_runs(database)
+            seconds = max(seconds, sum(run.seconds for run in runs))
+            last += runs[-1:]
+            for name, host in read_hosts(database).items():
+                hosts[name] = _sum(hosts[name], host) if name in hosts else host
+            paths.append(database.path)
+    # A worker that has finished knows that the whole crawl is over. Others may be of earlier runs.
+    ends = {run.how for run in last}
+    how = next((each for each in (End.FINISHED, End.SPENT) if each in ends), End.STOPPED)
+    settings = {} if not last else dict(last[0].settings)
+    if "workers" in settings:
+        settings["workers"] = sum(run.workers or 0 for run in last if run.how == how)
+    with Store.open(out, meaning=meaning or {}, settings=settings) as store:
+        twice = 0
+        for path in paths:
             check()
-            with closing(open_to_read(part)) as database:
-                DifferentCrawl.check(printable(part), meaning, read_meaning(database), _ONE)
-                found = read_runs(database)
-                seconds = max(seconds, sum(run.seconds for run in found))
-                ends.add(found[-1].how if found else None)
-                for name, host in read_hosts(database).items():
-                    hosts[name] = _sum(hosts[name], host) if name in hosts else host
-                path = database.path
             twice += store.take(path, _take)
-        how = End.FINISHED if ends == {End.FINISHED} else End.STOPPED
         store.end(how, hosts.values(), seconds)
         return Merged(store.walk.statistics().admitted, twice)
 

