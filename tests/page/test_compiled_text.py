@@ -118,6 +118,7 @@ def test_other_threads_run_while_a_large_text_is_read(compiled):
     before = sys.getswitchinterval()
     for of_large in (
         lambda: compiled.visible(b"<p>" * 1_000_000),
+        lambda: compiled.outline(b"<p>" * 1_000_000),
         lambda: compiled.decoded(b"&#64;" * 1_000_000),
         lambda: compiled.blocks(b"a\v" * 1_000_000),
         lambda: compiled.words(b"a " * 1_000_000, signals, hints, 10),
@@ -162,6 +163,8 @@ def test_no_memory_is_lost_by_a_text(traced):
 def test_wrong_arguments_are_refused(compiled):
     with pytest.raises(TypeError, match="bytes"):
         compiled.visible("text")
+    with pytest.raises(TypeError, match="bytes"):
+        compiled.outline("text")
     with pytest.raises(TypeError, match="bytes"):
         compiled.blocks(None)
     with pytest.raises(TypeError, match="bytes"):

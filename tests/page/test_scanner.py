@@ -222,6 +222,7 @@ def test_only_links_that_may_be_wanted_are_told_of():
         href for href in WRITTEN if href not in ending_otherwise
     ]
     assert [name for name, *_ in told if name] == ["img"]
+    assert [name for name, *_ in accelerator.tags(text, frozenset()) or ()] == ["img"]
     with pytest.raises(TypeError):
         accelerator.tags(text, {"x.html"})
 

@@ -3,8 +3,8 @@
     python tests/rigs/scanner_fuzz.py --pages 10000000
     python tests/rigs/scanner_fuzz.py --pages 10000000 --sanitize
 
-Its tags, by which a check finds links and places, are compared, too, and the URLs that it makes of
-five random links for each page. Counted are the pages whose
+Its tags, by which a check finds links and places, are compared, too, the facts of each fifth page,
+and the URLs that it makes of five random links for each page. Counted are the pages whose
 links the scanner does not give up. With --sanitize it is compiled again, into
 a temporary directory, with AddressSanitizer and UndefinedBehaviorSanitizer, and any fault of
 memory ends the program (needs gcc and its libasan). Exit status 1 if a page is read differently.
@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from httpx import Headers
 from msgspec.structs import replace
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
@@ -27,6 +28,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from rigs import fuzzing  # noqa: E402
 
 from trio_crawler.page import accelerator, urls  # noqa: E402
+from trio_crawler.page.facts import page_facts  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
 from trio_crawler.page.html import read  # noqa: E402
 from trio_crawler.page.html.links import read_links, scan  # noqa: E402
@@ -68,6 +70,7 @@ PIECES = re.split(
     cite=c  background=g>  src="s"  srcdoc="<a href=f>"  <img  <iframe  <td  <link rel=stylesheet
     <q cite="q">  <circle id="i"/>  <path style="a:b(c)">  <a id=i href="x1">  <a name=n>
     <input type=image>  <link rel=icon>  <img srcset>
+    <h1>  </h1>  <h1 a='  <meta name=description content=d>  <base href=d>  "application/ld+json"
     @import 'o';  a{b:url(v)}  <form action=f>  <meta property="og:url" content="t">""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]
@@ -159,6 +162,19 @@ def tags_differ(text: str) -> str:
     return f"{ours}\nis not\n{theirs}"
 
 
+def facts_differ(text: str) -> str:
+    """Return how the facts of a page differ in Python; "" if they are the same."""
+    about = text.encode(), "text/html", "utf-8", URL, Headers()
+    ours = page_facts(*about, fetched=0)
+    compiled = accelerator.tags, accelerator.text
+    accelerator.tags = accelerator.text = None
+    try:
+        theirs = page_facts(*about, fetched=0)
+    finally:
+        accelerator.tags, accelerator.text = compiled
+    return "" if ours == theirs else f"{ours}\nis not\n{theirs}"
+
+
 def joins_differ(chance: Random) -> str:
     """Return how the URLs of some links differ; "" if they are the same."""
     links = ["".join(chance.choices(LINKS, k=int(chance.random() * 7))) for _ in range(5)]
@@ -179,6 +195,8 @@ def compare(pages: int, seed: int) -> int:
         found = difference(text)
         assert not found, f"{text!r} as a {size} page: {found}"
         assert not (found_too := tags_differ(text)), f"{text!r}: {found_too}"
+        # They take half as long as all the rest.
+        assert number % 5 or not (kept := facts_differ(text)), f"{text!r}: {kept}"
         assert not (joined := joins_differ(chance)), joined
         given_up += found is None
         compared += found is not None

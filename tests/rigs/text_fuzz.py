@@ -5,7 +5,7 @@
 
 With --sanitize it is compiled again, into a temporary directory, with AddressSanitizer and
 UndefinedBehaviorSanitizer, and any fault of memory ends the program (needs gcc and its libasan).
-Exit status 1 if a page has another digest, size or block.
+Exit status 1 if a page has another digest, size, block or heading, or other words.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from rigs import fuzzing  # noqa: E402
 
 from trio_crawler.page import accelerator, text_digest  # noqa: E402
-from trio_crawler.page.text_digest import PageText  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "_text.c"
 LONGEST = 30  # pieces of a page
@@ -34,7 +33,7 @@ PIECES = re.split(
     """<p>  </p>  <b  >  <  </  <<  < b  <>  <!--  -->  --  ->  <!-->  <!--->  <!-- x -->
     <!doctype  <script>  </script>  </script  <SCRIPT  </ScRiPt x>  <scripts>  </scripts>  <style>
     </style>  <noscript>  </noscript>  <noscript/>  <template>  </template>  <title>  </title>
-    <title
+    <title  <h1>  <h1  <H1 a='x>y'  <h1x>  </h1>
     <p title="<script>">  <p a='<!-- x -->' b>  <script<!--  <title>a</title>  <style_  <style\xe9
     one  two  three  \xe9  \x80  \0  1  12  1,234  1.5  0.013  2026  12:30  12:30:59  Nov  Mon  ago
     Ago  <b>12</b>  views  Views:  view  (views)  hits,  hit  [visits]  visitor  pageviews  query
@@ -62,11 +61,17 @@ def damaged(random: Random) -> Iterator[bytes]:
         yield "".join(piece + random.choice(SPACES) for piece in chosen).encode("latin-1")
 
 
-def in_python(body: bytes) -> PageText | None:
+def read(body: bytes) -> tuple[object, ...]:
+    """Return what the reader finds in a page."""
+    outline = text_digest.outline(body, xml=False)
+    return text_digest.page_text(body, "text/html", "utf-8"), outline
+
+
+def in_python(body: bytes) -> tuple[object, ...]:
     """Return what the reader in Python finds in a page."""
     text, accelerator.text = accelerator.text, None
     try:
-        return text_digest.page_text(body, "text/html", "utf-8")
+        return read(body)
     finally:
         accelerator.text = text
 
@@ -78,7 +83,7 @@ def compare(pages: int, seed: int) -> str:
     """
     started = time.monotonic()
     for number, body in zip(range(1, pages + 1), damaged(Random(seed)), strict=False):
-        found, expected = text_digest.page_text(body, "text/html", "utf-8"), in_python(body)
+        found, expected = read(body), in_python(body)
         assert found == expected, f"{body!r}: {found} is not {expected}"
         if number % 1_000_000 == 0:
             print(f"{number:,} pages, {time.monotonic() - started:.0f} s", flush=True)

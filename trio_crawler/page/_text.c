@@ -87,6 +87,19 @@ static const byte *after_tag(const byte *at, const byte *end)
     return after(close, end);
 }
 
+/* Return where the text goes on after a "<". What stands for all between is a space for what is unseen,
+ * a break for a tag, or the "<" itself. */
+static const byte *after_open(const byte *open, const byte *end, byte *stands)
+{
+    const byte *next = open + 1, *rest = after_unseen(open, end);
+    *stands = rest != NULL ? ' ' : '<';
+    if (rest != NULL) return rest;
+    if (next == end || *next == ' ' || *next == '>'
+        || (*next == '<' && after_unseen(next, end) != NULL)) return next;
+    *stands = BREAK;
+    return after_tag(next, end);
+}
+
 /* Write the text of a page with a space for what is unseen and a break for each tag. */
 static byte *write_visible(const byte *at, const byte *end, byte *out)
 {
@@ -95,18 +108,7 @@ static byte *write_visible(const byte *at, const byte *end, byte *out)
         memcpy(out, at, open - at);
         out += open - at;
         if (open == end) break;
-        const byte *next = open + 1, *rest = after_unseen(open, end);
-        if (rest != NULL) {
-            *out++ = ' ';
-            at = rest;
-        } else if (next == end || *next == ' ' || *next == '>'
-                   || (*next == '<' && after_unseen(next, end) != NULL)) {
-            *out++ = '<';
-            at = next;
-        } else {
-            *out++ = BREAK;
-            at = after_tag(next, end);
-        }
+        at = after_open(open, end, out++);
     }
     return out;
 }
@@ -525,6 +527,44 @@ static PyObject *rewritten(
     return result;
 }
 
+/* Add the tags of `h1` to `tags`; return the number of words, -1 if there is no memory. */
+static Py_ssize_t count_words(const byte *start, const byte *end, Array *tags)
+{
+    Py_ssize_t count = 0;
+    int in_word = 0;
+    for (const byte *at = start, *open; at < end; ) {
+        for (open = find(at, end, '<'); at < open; at++) {
+            int space = is_space(*at);
+            count += !space & !in_word;
+            in_word = !space;
+        }
+        if (open == end) break;
+        byte stands;
+        at = after_open(open, end, &stands);
+        count += stands == '<' && !in_word;
+        in_word = stands == '<';
+        if (stands != BREAK || !begins_name(open + 1, end, "h1")) continue;
+        Span *tag = added(tags, sizeof *tag);
+        if (tag == NULL) return -1;
+        *tag = (Span){open - start, at - start};
+    }
+    return count;
+}
+
+static PyObject *outline(PyObject *module, PyObject *source)
+{
+    if (!PyBytes_Check(source)) return PyErr_Format(PyExc_TypeError, "bytes are needed");
+    Py_ssize_t length = PyBytes_GET_SIZE(source);
+    const byte *start = (const byte *)PyBytes_AS_STRING(source);
+    Array tags = {0};
+    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
+    Py_ssize_t count = count_words(start, start + length, &tags);
+    if (state != NULL) PyEval_RestoreThread(state);
+    PyObject *result = count < 0 ? PyErr_NoMemory() : Py_BuildValue("nN", count, list_spans(&tags));
+    PyMem_RawFree(tags.items);
+    return result;
+}
+
 static PyObject *visible(PyObject *module, PyObject *source)
 {
     return rewritten(source, write_visible);
@@ -604,6 +644,9 @@ static PyObject *hints(PyObject *module, PyObject *signals)
 }
 
 static PyMethodDef methods[] = {
+    {"outline", outline, METH_O, PyDoc_STR(
+"outline(source, /)\n--\n\n"
+"Return the number of words of the visible text of HTML, and where each tag of an h1 is in it.")},
     {"visible", visible, METH_O, PyDoc_STR(
 "visible(source, /)\n--\n\n"
 "Return the visible text of HTML, with a vertical tab for each tag; references are not decoded.")},

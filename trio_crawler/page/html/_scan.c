@@ -68,6 +68,7 @@ static const char *const SHAPES[] = {
 
 typedef struct {
     const byte *start, *end;
+    int lean;       /* only elements of TOLD matter, and no `a` and no place */
     int tidy;       /* give up unless each tag has < and > only at its two ends */
     int given_up;
     Name context;   /* the element that must end before the next relevant tag */
@@ -157,11 +158,12 @@ static int may_point(Span style)
 
 /* Return where a usual tag ends that does not matter and whose name begins at `at`; NULL if it has
  * to be read. */
-static const byte *usual_end(const byte *at, const byte *end, int closing)
+static const byte *usual_end(const byte *at, const byte *end, int closing, int lean)
 {
     Span name = {at, at};
     while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
-    if (!closing && identify(name) != OTHER) return NULL;
+    if (lean ? may_matter(name) && name.end - at > 1 : identify(name) != OTHER)
+        if (!closing) return NULL;
     for (at = name.end;;) {
         const byte *attribute = at;
         while (at < end && !IS(*at, GREATER | EQUALS)) at++;
@@ -374,7 +376,7 @@ static void read_page(Page *page)
         if (less == NULL) break;
         if (closing || is_letter(next)) {
             Tag tag;
-            at = page->tidy || page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing);
+            at = page->tidy || page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing, 0);
             if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
             if (at != NULL) {
@@ -494,6 +496,8 @@ static void read_tags(Page *page)
         if (closing || is_letter(next)) {
             Tag tag;
             Py_ssize_t count = page->count;
+            at = page->lean ? usual_end(less + 1 + closing, end, closing, 1) : NULL;
+            if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
             int is_a = at != NULL && is_word(tag.name, "a");
             const byte *after = at;
@@ -644,7 +648,7 @@ static int may_end(Span source, Span ends)
 static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends, Span lines)
 {
     if (ends == NULL) return 1;
-    if (row->name == PLACE) return 0;
+    if (row->name == PLACE || (row->name == USUAL && page->lean)) return 0;
     Span source = {row->begin, row->end};
     if (row->name != USUAL) {
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
@@ -735,6 +739,7 @@ static PyObject *tags(PyObject *module, PyObject *args)
     byte *bytes = NULL;
     if (!PyArg_ParseTuple(args, "U|O!z#:tags", &text, &PyFrozenSet_Type, &ends, &lines, &length))
         return NULL;
+    page.lean = ends != NULL && PySet_GET_SIZE(ends) == 0;
     Span sought = {(const byte *)lines, lines == NULL ? NULL : (const byte *)lines + length};
     if (read_text(text, &page, read_tags, &bytes))
         result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page, ends, sought);
@@ -1088,7 +1093,8 @@ PyDoc_STRVAR(tags_doc,
 "Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
 "A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
 "place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
-"places; with these in `lines`, too, other tags without any of them. None for a page that another\n"
+"places; with these in `lines`, too, other tags without any of them; with an empty set, all links\n"
+"and the elements that matter for an attribute that any may have. None for a page that another\n"
 "reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,

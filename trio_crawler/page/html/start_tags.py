@@ -173,7 +173,8 @@ def start_tags(
 ) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
 
-    With `ends`, tags may be left out whose URLs do not end in one of them, and so may places.
+    With `ends`, tags may be left out whose URLs do not end in one of them, and so may places; if
+    it is empty, so may each `a`, and an element that matters only for an attribute of any element.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
@@ -186,7 +187,7 @@ def start_tags(
 def lines_of(ends: frozenset[str]) -> str | None:
     """Return ends as lines if there are few, and a URL with one is only written with it."""
     lines = "\n".join(ends)
-    few = len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
+    few = 0 < len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
     return lines if few else None
 
 
