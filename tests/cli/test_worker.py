@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
-from cli.command import crawl
+import trio
+from cli.command import crawl, start
 from sites import valkey
 from sites.raw import html, threaded_raw_server
+
+from trio_crawler.shared import opened_store
 
 pytestmark = pytest.mark.process
 
@@ -84,6 +88,26 @@ def test_a_crawl_that_is_stopped_goes_on_with_the_next_worker(store: str, name: 
         assert crawl("worker", *words, "--max-time", "0.001s", server.url).returncode == 3
         assert crawl("stop", *words).returncode == 0
         assert "admitted 5 = 5 pages" in crawl("worker", *words).stdout
+
+
+def test_a_worker_whose_lease_is_over_ends_with_one_line(store: str, name: str) -> None:
+    async def end_its_lease() -> None:
+        async with opened_store(store, name) as opened:
+            counts = None
+            while counts is None or counts.done < 2:
+                counts = await opened.counts()
+            await opened.call("leave", msgspec.msgpack.encode(counts.workers[0]))
+
+    site = {"/": html("/0"), **{f"/{page}": html(f"/{page + 1}") for page in range(1_000)}}
+    words = ("worker", store, "--crawl", name, "--delay", "0.05")
+    with threaded_raw_server(site) as server, start(*words, server.url) as worker:
+        trio.run(end_its_lease)
+        _, said = worker.communicate(timeout=20)
+    assert worker.returncode == 1
+    assert said.decode().splitlines()[-1] == (
+        "trio-crawler: this worker was silent for longer than its lease, and others have its "
+        "hosts: start it again"
+    )
 
 
 def test_a_crawl_that_is_dropped_is_not_there_any_more(store: str, name: str) -> None:

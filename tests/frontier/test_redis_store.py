@@ -44,7 +44,7 @@ from trio_crawler.shared.redis_store import RedisStore, opened_store
 from trio_crawler.store import Unusable
 from trio_crawler.testing import Web, html
 
-LEASE, SOME = 4_000, 60
+LEASE, SOME, DAY = 4_000, 60, 86_400_000
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ class Twins:
     """The model and the script, which get the same messages at the same times."""
 
     def __init__(self, store: RedisStore) -> None:
-        self.now = 1_000.0
+        self.now = 1e12
         self.model = StoreModel(now=lambda: self.now)
         self._store = store
 
@@ -104,7 +104,7 @@ async def converse(twins: Twins, rnd: random.Random) -> None:
     gone: set[str] = set()
     budget, levels = rnd.choice([-1, -1, 5, 30]), rnd.random() < 0.5
     for _ in range(SOME):
-        gap = rnd.choice([0, 1, 300, 5_000])
+        gap = rnd.choice([0, 1, 300, 5_000, DAY, -DAY])
         if len(gone) == len(names) or (len(names) < 6 and rnd.random() < 0.1):
             name = f"w{len(names)}"
             meaning = rnd.choice(["{}", ""]) if names else "{}"

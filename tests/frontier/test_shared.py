@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,13 +29,15 @@ from trio_crawler import (
     Reason,
     Response,
     Sitemaps,
+    StoreError,
     Traps,
 )
 from trio_crawler.frontier import Plan
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import Back, Child, Join, Refused, Reply, Work, packed
 from trio_crawler.shared.model import StoreModel
-from trio_crawler.store import DifferentCrawl
+from trio_crawler.store import DifferentCrawl, merge
+from trio_crawler.store.opening import NAME
 from trio_crawler.testing import Web, html
 
 HOSTS, PAGES, WORKERS = 8, 40, 3
@@ -368,6 +373,17 @@ async def test_a_host_that_is_given_back_rests_as_long_as_its_worker_says() -> N
     assert await granted("b", 3, want=1) == ["h.test"]
 
 
+async def test_a_clock_of_the_store_that_jumps_takes_no_lease() -> None:
+    now, day = 1e9, 86_400_000.0
+    store = StoreModel(now=lambda: now)
+    for name in ("a", "b"):
+        await store.call("join", packed(Join(name, 5_000, "{}", "", -1, False, 1 << 52)))
+    for seq, jump in enumerate((day, -2 * day, day), 1):
+        now += jump
+        for name in ("a", "b"):
+            await store.call("work", work(name, seq))
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
@@ -398,6 +414,46 @@ def test_whole_crawls_of_several_workers_take_the_same_virtual_time_each_time() 
 
     times = {round(trio.run(timed, clock=MockClock(autojump_threshold=0)), 3) for _ in range(2)}
     assert max(times) < ALL * 0.2 / HOSTS
+
+
+async def test_a_worker_whose_directory_fails_leaves_and_the_other_does_its_work(
+    autojump_clock, tmp_path: Path
+) -> None:
+    store, web, failed = StoreModel(delay=0.01), Web(site(), delay=0.2), []
+
+    async def work(home: Path, *, fails: bool) -> None:
+        async with SharedFrontier(store, meaning={}, ttl=60, directory=home) as frontier:
+            crawler = Crawler(
+                [HOME],
+                scope=lambda job: True,
+                fetch=web,
+                frontier=frontier,
+                politeness=Politeness(per_host=2, robots=False),
+                sitemaps=Sitemaps(follow=False),
+            )
+            async with crawler.outcomes() as outcomes:
+                async for _ in outcomes:
+                    if fails and crawler.statistics().pages == 30:
+                        with closing(sqlite3.connect(home / NAME)) as database:
+                            database.execute(
+                                "CREATE TRIGGER fails BEFORE INSERT ON urls "
+                                "BEGIN DELETE FROM nowhere; END"
+                            )
+
+    async def work_in_vain(home: Path) -> None:
+        try:
+            await work(home, fails=True)
+        except* StoreError as group:
+            failed.extend(leaves_of(group))
+
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work_in_vain, tmp_path / "bad")
+        nursery.start_soon(partial(work, tmp_path / "good", fails=False))
+    # It has left: nobody had to wait for the end of its lease.
+    assert trio.current_time() - began < 60
+    assert len(failed) == 1
+    assert merge(tmp_path / "all", [tmp_path / "bad", tmp_path / "good"]).urls == ALL
 
 
 async def test_while_the_store_is_away_few_large_pages_wait_in_memory(
