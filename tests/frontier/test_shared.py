@@ -416,6 +416,28 @@ def test_whole_crawls_of_several_workers_take_the_same_virtual_time_each_time() 
     assert max(times) < ALL * 0.2 / HOSTS
 
 
+async def test_an_outcome_is_on_the_disk_before_the_store_knows_of_it(
+    autojump_clock, tmp_path: Path
+) -> None:
+    store, told = StoreModel(), list[int]()
+
+    class Watched:
+        async def call(self, command: str, message: bytes) -> bytes:
+            if command == "work":
+                told.extend(msgspec.msgpack.decode(message, type=Work).ended)
+                with closing(sqlite3.connect(tmp_path / NAME)) as database:
+                    written = {number for (number,) in database.execute("SELECT number FROM urls")}
+                assert written.issuperset(told)
+            return await store.call(command, message)
+
+    async with SharedFrontier(Watched(), meaning={}, directory=tmp_path) as frontier:
+        # FULL, so that no transaction is lost with the power of the machine either.
+        assert frontier.kept._journal.store._database.row("PRAGMA synchronous") == (2,)
+        crawler = Crawler([HOME], fetch=Web(site()), frontier=frontier)
+        await crawler.crawl()
+    assert len(told) == PAGES
+
+
 async def test_a_worker_whose_directory_fails_leaves_and_the_other_does_its_work(
     autojump_clock, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -154,14 +154,38 @@ class Rig:
                 raise AssertionError("a worker does not end") from None
 
 
-def strike(rig: Rig, mode: str, rnd: random.Random) -> None:
-    """Do the harm of a mode, at random moments."""
+def spans_of(worker: Path) -> list[tuple[str, float, float]]:
+    """Return the host of each request of a worker, and when it began and ended."""
+    lines = [line.split() for line in (worker / "hits").read_text().splitlines()]
+    return [(url.split("/")[2], float(began), float(ended)) for url, began, ended in lines]
+
+
+def taken_over(workers: Iterable[Path], kills: list[tuple[Path, float]]) -> list[float]:
+    """Return after how many seconds hosts of killed workers were asked again: the longest."""
+    every = [span for worker in workers for span in spans_of(worker)]
+    return [
+        max(
+            (
+                min(began for at, began, _ in every if at == host and began > killed) - killed
+                for host in {at for at, began, _ in spans_of(worker) if -0.2 < began - killed < 0}
+                if any(at == host and began > killed for at, began, _ in every)
+            ),
+            default=0.0,
+        )
+        for worker, killed in kills
+    ]
+
+
+def strike(rig: Rig, mode: str, rnd: random.Random) -> list[tuple[Path, float]]:
+    """Do the harm of a mode, at random moments; return the workers that were killed, and when."""
+    kills = []
     names = list(rig.workers)
     moments = sorted(rnd.sample(range(100, ALL - 300), 3))
     if mode == "kill":
         for moment, home in zip(moments, names, strict=True):
             rig.wait_for(moment)
             rig.workers[home].kill()
+            kills.append((home, time.monotonic()))
             rig.workers[home].wait()
             rig.start(home.name)
     elif mode == "stop":
@@ -184,6 +208,7 @@ def strike(rig: Rig, mode: str, rnd: random.Random) -> None:
         time.sleep(LEASE + 2)
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
+    return kills
 
 
 def most_in_flight(spans: dict[str, list[tuple[float, float]]]) -> int:
@@ -211,7 +236,7 @@ def run(mode: str, seed: int) -> None:
         rig = Rig(home, mode, stack)
         for name in ("a", "b", "c"):
             rig.start(name)
-        strike(rig, mode, rnd)
+        kills = strike(rig, mode, rnd)
         rig.finish()
         hits, spans = Counter[str](), defaultdict[str, list[tuple[float, float]]](list)
         written = Counter[str]()
@@ -233,6 +258,7 @@ def run(mode: str, seed: int) -> None:
             "fetched twice": sum(hits.values()) - len(hits),
             "in two directories": merged.twice,
             "most in flight": most_in_flight(spans),
+            "asked again after": [f"{each:.1f} s" for each in taken_over(rig.workers, kills)],
         }
         print(json.dumps(told), flush=True)
         said = "".join((worker / "said").read_text() for worker in rig.workers)
