@@ -323,7 +323,7 @@ async def shared_by(tmp_path: Path, **given: Any) -> Any:
     if home.name != "none" or "settings" in given:
         given["directory"] = home
     async with SharedFrontier(**{"store": store, "meaning": {}, **given}) as frontier:
-        await frontier.open(Plan([HOME]))
+        await frontier.open(Plan([HOME], politeness=Politeness(robots=False)))
     runs = []
     if "directory" in given:
         with History(home) as history:
@@ -550,7 +550,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "SharedFrontier": (shared_by, {
         "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3, "directory": "kept",
-        "settings": ({"a": 1}, {"directory": "kept"}),
+        "strands": 2, "settings": ({"a": 1}, {"directory": "kept"}),
     }),
     "StoreModel": (modelled, {"delay": 1.0, "now": itertools.count(1_000, 1_000).__next__}),
     "merge": (merged, {"out": "other", "directories": ["nowhere"], "check": refuse}),

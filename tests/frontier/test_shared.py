@@ -85,13 +85,16 @@ async def crawled(
     *,
     leaves: Callable[[int, int], bool] = lambda worker, outcomes: False,
     late: float = 0.0,
+    strands: int = 1,
+    pages: dict[str, Response] | None = None,
     **given: Any,
 ) -> Shared:
     """Crawl by three workers; one of them `leaves` after so many outcomes, if that says so.
 
     Each begins so many seconds `late` after the one before.
     """
-    web, found = Web(site(), delay=0.2), Shared(store or StoreModel(delay=0.01))
+    web = Web(site() if pages is None else pages, delay=0.2)
+    found = Shared(store or StoreModel(delay=0.01))
     about = {"politeness": Politeness(per_host=2, robots=False), "traps": Traps.off(), **given}
 
     async def fetch(job: Job) -> Any:
@@ -111,7 +114,7 @@ async def crawled(
             [HOME],
             scope=lambda job: True,
             fetch=fetch,
-            frontier=SharedFrontier(found.store, meaning={}, ttl=5),
+            frontier=SharedFrontier(found.store, meaning={}, ttl=5, strands=strands),
             sitemaps=Sitemaps(follow=False),
             **about,
         )
@@ -171,6 +174,41 @@ async def test_levels_come_one_after_the_other_over_all_workers(autojump_clock) 
     found = await crawled(limits=Limits(max_depth=2))
     assert found.depths == sorted(found.depths)
     assert max(found.depths) == 2
+
+
+@pytest.mark.parametrize("late", [0.0, 1.0])
+@pytest.mark.parametrize("strands", [3, 8])
+async def test_workers_share_the_strands_of_one_host_and_its_limit(
+    autojump_clock, strands: int, late: float
+) -> None:
+    count = 400
+    pages = {
+        f"{HOME}{page or ''}": html(
+            *(f"/{below}" for below in range(4 * page + 1, 4 * page + 5) if below < count)
+        )
+        for page in range(count)
+    }
+    polite = Politeness(per_host=8, robots=False)
+    found = await crawled(pages=pages, strands=strands, late=late, politeness=polite)
+    assert (len(found.ends), set(found.hits.values())) == (count, {1})
+    assert min(found.by_worker) >= count // WORKERS // 3
+    assert 6 <= found.peak["h0.test"] <= 8
+    assert found.store.added == found.store.done == count + 1
+
+
+@pytest.mark.parametrize(
+    "polite",
+    [
+        Politeness(),
+        Politeness(robots=False, per_host=3),
+        Politeness(robots=False, delay=1),
+        Politeness(robots=False, adaptive=True),
+    ],
+)
+async def test_a_host_that_one_worker_has_to_ask_alone_has_no_strands(polite: Politeness) -> None:
+    frontier = SharedFrontier(StoreModel(), meaning={}, strands=4)
+    with pytest.raises(ArgumentError, match="politeness must have robots=False, no delay, and"):
+        await frontier.open(Plan([HOME], politeness=polite))
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(max_depth=4)], ids=["all", "levels"])

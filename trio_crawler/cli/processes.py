@@ -67,6 +67,7 @@ _SERVE = '"$@" </dev/null >>log 2>&1 & server=$!; read -r _; kill $server; wait 
 _WORK = "from trio_crawler.cli.processes import work; work()"
 # A socket may have a name of 107 bytes, on some systems of 103.
 _LONGEST = 100
+_STRANDS = 4
 # Seconds between two looks at the server and the signals, and between two drawings.
 _EVERY, _DRAWN = 0.05, 0.5
 # The workers that may end in a row while no URL is done.
@@ -127,7 +128,7 @@ def _run(options: CrawlOptions) -> int:
     with _locked(home) as lock:
         color = colored(options.color, sys.stderr)
         with _server(home, lock) as (server, url, held):
-            shared = Shared(url, _CRAWL, silent=True)
+            shared = Shared(url, _CRAWL, silent=True, strands=_strands(options))
             with Screen(live=options.level >= NORMAL, color=color) as screen:
                 kept = [lock, held]
                 crawled = trio.run(_crawled, options, home, shared, server, screen, kept)
@@ -139,6 +140,17 @@ def _run(options: CrawlOptions) -> int:
             complain(f"stopped at once by {name}: the same command goes on")
             return INTERRUPTED
         return _reported(options, home, is_finished=is_finished)
+
+
+def _strands(options: CrawlOptions) -> int:
+    """Return the parts of a host that processes may ask at the same time: the owner's, of --mine.
+
+    Where robots.txt is obeyed it may ask for a delay, which one process alone can keep.
+    """
+    alone = options.delay or options.adaptive or options.hosts or not options.ignore_robots
+    most = 1 if alone else options.per_host
+    # Several for each process: another number of them can share these, too.
+    return min(most, _STRANDS * options.processes) if most >= options.processes else 1
 
 
 @contextmanager

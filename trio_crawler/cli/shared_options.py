@@ -29,12 +29,14 @@ class Shared(NamedTuple):
     """The store of a crawl that several workers share, as a URL, and the name of the crawl.
 
     The URL may have a password, and is not in the repr. A `silent` worker has no report, since the
-    process that has started it prints one for all.
+    process that has started it prints one for all. The crawl begins with so many `strands` of each
+    host.
     """
 
     store: str
     crawl: str
     silent: bool = False
+    strands: int = 1
 
     def __repr__(self) -> str:
         return f"Shared({self.crawl!r})"

@@ -58,6 +58,7 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
     those of the crawl.
     """
     shared = Shared(*options.shared or ("", ""))
+    strands = shared.strands
     # The page budget is that of all workers.
     given = {**meaning_of(options, plan.seeds), "max_pages": options.max_pages}
     async with opened_store(shared.store, shared.crawl) as store:
@@ -70,11 +71,16 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
                 # The directory of `--processes`, in which this worker has its own.
                 place, remedy = visible(str(Path(options.directory or "").parents[1])), []
             DifferentCrawl.check(place, stored, compared, *remedy)
+            strands = stored.pop("strands", 1)
+            if strands > 1 and (options.per_host < strands or options.delay or options.adaptive):
+                need = f"--mine, or --per-host {strands} or more, and no --delay or --adaptive"
+                raise Unusable(f"{place}: its hosts are divided in {strands}: give {need}")
         frontier = SharedFrontier(
             store,
             meaning=given if stored is None else stored,
             directory=options.directory,
             settings=settings_of(options, plan),
+            strands=strands,
         )
         async with frontier:
             yield frontier

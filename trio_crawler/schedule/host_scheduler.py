@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
 
 from msgspec.structs import replace
 
@@ -318,6 +319,18 @@ class HostScheduler:
                 self._place_both(origin, now)
         self.waiting -= len(found)
         return found
+
+    def limit(self, name: str, per_host: int, now: float) -> bool:
+        """Let at most so many requests be in flight at a host; return whether no more are."""
+        origin = self.host(name)
+        if origin is None:
+            return True
+        load, most = origin.host.load, max(per_host, 1)
+        if load.politeness.per_host != most:
+            load.politeness = replace_fields(load.politeness, per_host=most)
+            load.limit = most if load.learned is None else min(load.limit, most)
+            self.moved(origin, now)
+        return load.in_flight <= per_host
 
     def _few_left(self) -> bool:
         """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""

@@ -116,12 +116,13 @@ class Hosts:
     `jobs` is the channel from which the workers receive. `traps` returns the traps of the host of
     a normalised http(s) URL, `origin` the record of its origin, a new one if needed, and `known`
     that record or None; `disallows` is whether its robots.txt, if that is known, forbids a URL.
-    `turns` has the turns of the jobs that workers have, by purpose and URL, if their host has a
-    delay or URLs that hang. `ended` is why nothing more is fetched, None until then; `when_ended`
-    is called when that is set. By Trio's clock the time budget is used up at `deadline`. `waiting`
-    is the number of pages and checks that wait, `waiting_bytes` the bytes of their URLs and
-    referrers and 100 for each, and `retries` the number of their retries. `seeding` tells the task
-    that reads a stream of seeds when to go on.
+    `limit` sets how many requests a host may have in flight. `turns` has the turns of the jobs
+    that workers have, by purpose and URL, if their host has a delay or URLs that hang. `ended` is
+    why nothing more is fetched, None until then; `when_ended` is called when that is set. By
+    Trio's clock the time budget is used up at `deadline`. `waiting` is the number of pages and
+    checks that wait, `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and
+    `retries` the number of their retries. `seeding` tells the task that reads a stream of seeds
+    when to go on.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -155,7 +156,7 @@ class Hosts:
         self._scheduler.turns, self.turns = turns, turns.out
         self.traps = self._scheduler.traps.of
         self.origin, self.known = self._scheduler.origin, self._scheduler.known
-        self.disallows = self._scheduler.disallows
+        self.disallows, self.limit = self._scheduler.disallows, self._scheduler.limit
         self._names: Names | None = None
         self._gate: LevelGate | None = None
         if gated and min(limits.max_depth, limits.max_pages) < math.inf:

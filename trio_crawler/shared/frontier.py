@@ -26,13 +26,13 @@ from trio_crawler.arguments import (
     check_methods,
     check_number,
     check_path,
+    check_whole,
 )
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
 from trio_crawler.page.url_set import UrlSet
-from trio_crawler.page.urls import authority
 from trio_crawler.policy.plan import Plan
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
@@ -49,6 +49,7 @@ from trio_crawler.shared.message import (
     child,
     key_of,
     packed,
+    place_of,
 )
 from trio_crawler.store.errors import DifferentCrawl
 from trio_crawler.store.runs import End
@@ -66,6 +67,7 @@ _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
 _REMEDY = "give another name, or drop that crawl"
 _SALT = 16
+_STRANDS = "strands"
 # Milliseconds that each program can count.
 _ENDLESS = 1 << 52
 
@@ -106,6 +108,10 @@ class SharedFrontier:
     store hears of it. If a worker is killed, an outcome may be in the directories of two workers,
     and counts once: see `merge`.
 
+    The worker that begins the crawl may divide each host in `strands`, by hash of the URL, for
+    hosts that may be asked by several workers at once: those of the crawl's owner, without a
+    delay. Each worker has its share of `per_host` then, which must be at least as large.
+
     `run` raises Refused if the store has given its hosts to others.
     """
 
@@ -121,7 +127,9 @@ class SharedFrontier:
         ttl: float = 10.0,
         directory: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
+        strands: int = 1,
     ) -> None:
+        check_whole("strands", strands, least=1)
         check_methods("store", store, ("call",), "a SharedStore, such as that of opened_store")
         check_number("ttl", ttl, least=2)
         for name, given in (("meaning", meaning), ("settings", settings)):
@@ -132,6 +140,8 @@ class SharedFrontier:
             check_path("directory", directory)
             self._directory = WorkerDirectory(directory, meaning, settings)
         self._store = store
+        if meaning is not None and strands > 1:
+            meaning = {**meaning, _STRANDS: strands}
         self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
         self._ttl = ttl
         self._name = uuid.uuid4().hex
@@ -141,7 +151,7 @@ class SharedFrontier:
         self._salt = b""
         # The keys that this worker has found or was granted.
         self._met, self._met_others = UrlSet(), set[tuple[bytes, str]]()
-        self._leases = Leases()
+        self._leases = Leases(strands)
         # The jobs that tasks have, and how many of them the store does not know as ended.
         self._out: dict[tuple[Purpose, str], StoredJob] = {}
         self._at_risk = self._handed = self._left = 0
@@ -194,6 +204,7 @@ class SharedFrontier:
         check_kind("plan", plan, Plan, "a Plan")
         if plan.checks.any:
             raise ArgumentError("checks", " of links cannot be shared by workers: leave them out")
+        self._check_strands(plan)
         self._plan, limits = plan, plan.limits
         # The store keeps the levels and the page budget.
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
@@ -204,13 +215,24 @@ class SharedFrontier:
         reply = await self._store.call("join", packed(join))
         joined = msgspec.msgpack.decode(reply, type=Joined)
         stored, given = json.loads(joined.meaning), json.loads(self._meaning or "{}")
+        self._leases.strands = stored.pop(_STRANDS, 1)
         try:
             DifferentCrawl.check("the store", stored, given, _REMEDY)
-        except DifferentCrawl:
+            self._check_strands(plan)
+        except (DifferentCrawl, ArgumentError):
             await self._leave()  # noqa: ASYNC120 - it shields itself
             raise
         self.hosts.deadline = began + joined.left / 1000
         self._joined, self._seeded, self._salt = True, joined.seeded, bytes.fromhex(joined.salt)
+
+    def _check_strands(self, plan: Plan) -> None:
+        """Raise ArgumentError if workers cannot ask a host at the same time."""
+        polite, strands = plan.politeness, self._leases.strands
+        self._leases.per_host = polite.per_host
+        asked = polite.robots or polite.delay or polite.adaptive or polite.hosts
+        if strands > 1 and (asked or polite.per_host < strands):
+            need = f"robots=False, no delay, and per_host={strands} or more"
+            raise ArgumentError("politeness", f" must have {need}: a host has so many strands")
 
     @property
     def _lease(self) -> int:
@@ -291,7 +313,7 @@ class SharedFrontier:
         if job.purpose is Purpose.SEEDS:
             self._seeded = True
         elif stored is not None:
-            changes.ended.append((stored.number, authority(job.url)))
+            changes.ended.append((stored.number, place_of(job.url, self._leases.strands)))
             changes.pages += job.purpose is Purpose.PAGE
             changes.spent += isinstance(settlement.outcome, Page | Failure)
             self._hurry()
@@ -375,7 +397,8 @@ class SharedFrontier:
                 self._met_others.add((kind, key))
             else:
                 self._met.add(key)
-            group.append(child(replace(job, again=again), kind, key, self._salt))
+            place = place_of(job.url, self._leases.strands)
+            group.append(child(replace(job, again=again), kind, key, self._salt, place))
         if not group:
             return None
         found = _Found(group)
@@ -412,7 +435,7 @@ class SharedFrontier:
             self._urgent.set()
         self._sent = changes
         leases, hosts, ends = self._leases, self.hosts, self._ended is not None
-        back = leases.back(began, self._rest)
+        back = leases.back(hosts, began)
         short = self.jobs.idle > 0 or hosts.waiting < plan.workers
         want = min(max(plan.workers // 2, 1), _MOST_HOSTS - len(leases)) if short else 0
         self._seq += 1
@@ -462,11 +485,6 @@ class SharedFrontier:
         if reply.over:
             self.end(Reason(reply.over))
         if self._ended is None:
-            self._leases.part(reply.shed, self.hosts.part, now)
+            self._leases.part(self.hosts, reply.shed, now)
+            self._leases.share(self.hosts, jobs, now)
             self.hosts.admit(jobs)
-
-    def _rest(self, host: str) -> int:
-        """Return the milliseconds until a host may be asked again."""
-        origins = (self.hosts.known(f"{scheme}://{host}/") for scheme in ("http", "https"))
-        free = max((each.state.free for each in origins if each is not None), default=-math.inf)
-        return max(0, math.ceil((free - trio.current_time()) * 1000)) if free > -math.inf else 0

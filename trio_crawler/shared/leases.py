@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job
-from trio_crawler.shared.message import MOST_OF_A_HOST, Back, Grant, job_of
+from trio_crawler.schedule.hosts import Hosts
+from trio_crawler.shared.message import MOST_OF_A_HOST, Back, Grant, host_of, job_of, place_of
 
 _IDLE = 0.3
 """The seconds after which a host that has no job here is given back."""
@@ -17,10 +19,12 @@ class Leases:
     """The hosts that one worker holds; `len` counts them.
 
     A host that is parted with gets no more jobs: it is given back when those of its jobs have
-    ended that had started.
+    ended that had started. Where hosts have several `strands`, each of these counts as a host. Of
+    the `per_host` requests that a host may have in flight a worker has its share.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, strands: int = 1) -> None:
+        self.strands, self.per_host = strands, 0
         # By host the jobs that are here: they wait, or are out with a task.
         self._jobs = Counter[str]()
         self._numbers = set[int]()
@@ -60,24 +64,49 @@ class Leases:
             if more and self._jobs[host] < MOST_OF_A_HOST // 2 and host not in self._parted
         ]
 
-    def back(self, now: float, rest: Callable[[str], int]) -> list[Back]:
-        """Return the hosts to give back, and forget them; `rest` is for how long each rests."""
+    def back(self, hosts: Hosts, now: float) -> list[Back]:
+        """Return the hosts to give back, and forget them."""
         found = []
-        for host, since in list(self._idle.items()):
-            if now - since >= _IDLE or host in self._parted:
-                numbers = self._parted.pop(host, [])
+        for place, since in list(self._idle.items()):
+            if now - since >= _IDLE:
+                self._parted.setdefault(place, [])
+            # A strand waits until no more is in flight than the others of its host may have.
+            if place in self._parted and (
+                self.strands == 1 or self._limit(hosts, host_of(place), now)
+            ):
+                numbers = self._parted.pop(place)
                 self._numbers.difference_update(numbers)
-                del self._idle[host], self._more[host], self._jobs[host]
-                found.append(Back(host, rest(host), numbers))
+                del self._idle[place], self._more[place], self._jobs[place]
+                found.append(Back(place, _rest(hosts, host_of(place), now), numbers))
         return found
 
-    def part(self, count: int, empty: Callable[[str], list[Job]], now: float) -> None:
-        """Part with so many hosts, those with the fewest jobs; `empty` takes what waits there."""
-        held = sorted((self._jobs[host], host) for host in self._more if host not in self._parted)
-        for _, host in held[: max(0, count - len(self._parted))]:
-            numbers = [job.number for job in empty(host) if isinstance(job, StoredJob)]
-            self._parted[host] = numbers
-            self._count(host, -len(numbers), now)
+    def share(self, hosts: Hosts, jobs: Iterable[Job], now: float) -> None:
+        """Let each host have its share of requests, before these jobs of it are admitted."""
+        if self.strands > 1:
+            for job in jobs:
+                hosts.origin(job.url)
+            for host in set(map(host_of, self._more)):
+                self._limit(hosts, host, now)
+
+    def _limit(self, hosts: Hosts, host: str, now: float) -> bool:
+        """Let a host have its share of requests; return whether no more are in flight."""
+        held = sum(host_of(each) == host for each in self._more if each not in self._parted)
+        return hosts.limit(host, self.per_host * held // self.strands, now)
+
+    def part(self, hosts: Hosts, count: int, now: float) -> None:
+        """Part with so many hosts, those with the fewest jobs, and with what waits there."""
+        held = [place for place in self._more if place not in self._parted]
+        held.sort(key=lambda place: (self._jobs[place], place))
+        for place in held[: max(0, count - len(self._parted))]:
+            others, numbers = list[Job](), list[int]()
+            for job in hosts.part(host_of(place)):
+                if isinstance(job, StoredJob) and place_of(job.url, self.strands) == place:
+                    numbers.append(job.number)
+                elif self.strands > 1:
+                    others.append(job)
+            hosts.admit(others)
+            self._parted[place] = numbers
+            self._count(place, -len(numbers), now)
 
     def _count(self, host: str, jobs: int, now: float) -> None:
         self._jobs[host] += jobs
@@ -85,3 +114,10 @@ class Leases:
             self._idle.pop(host, None)
         else:
             self._idle.setdefault(host, now)
+
+
+def _rest(hosts: Hosts, host: str, now: float) -> int:
+    """Return the milliseconds until a host may be asked again."""
+    origins = (hosts.known(f"{scheme}://{host}/") for scheme in ("http", "https"))
+    free = max((each.state.free for each in origins if each is not None), default=-math.inf)
+    return max(0, math.ceil((free - now) * 1000)) if free > -math.inf else 0

@@ -7,6 +7,7 @@ A message is an array in MessagePack; times are whole milliseconds.
 
 import hashlib
 from typing import NamedTuple, Protocol, TypeAlias
+from zlib import crc32
 
 import msgspec
 
@@ -185,14 +186,25 @@ def key_of(job: Job, *, again: bool) -> tuple[bytes, str]:
     return _AGAIN if again else _PAGE, seen_key(job.url)
 
 
-def child(job: Job, kind: bytes, key: str, salt: bytes) -> Child:
+def place_of(url: str, strands: int) -> str:
+    """Return the host of a URL, or the strand of it that the URL is in: `host#2`."""
+    host = authority(url)
+    return host if strands == 1 else f"{host}#{crc32(url.encode()) % strands}"
+
+
+def host_of(place: str) -> str:
+    """Return the host of a place."""
+    return place.partition("#")[0]
+
+
+def child(job: Job, kind: bytes, key: str, salt: bytes, place: str) -> Child:
     """Return a job for a message; `salt` hides from a site which of its URLs collide."""
     text = kind + key.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(text, digest_size=8, key=salt).digest()
     bucket, value = divmod(int.from_bytes(digest, "big"), 1 << _BUCKET)
     depth = job.depth if job.purpose is Purpose.PAGE else -1
     about = (job.url, job.depth, job.redirects, job.referrer, job.purpose, job.priority, job.again)
-    return Child(bucket, value, authority(job.url), depth, _json(about).decode())
+    return Child(bucket, value, place, depth, _json(about).decode())
 
 
 def job_of(number: int, text: str) -> StoredJob:
