@@ -15,6 +15,7 @@ from sites import valkey
 from sites.raw import html, threaded_raw_server
 
 from trio_crawler.shared import opened_store
+from trio_crawler.shared.message import Join
 
 pytestmark = pytest.mark.process
 
@@ -108,6 +109,27 @@ def test_a_worker_whose_lease_is_over_ends_with_one_line(store: str, name: str) 
         "trio-crawler: this worker was silent for longer than its lease, and others have its "
         "hosts: start it again"
     )
+
+
+def test_a_crawl_whose_last_worker_was_killed_goes_on_and_can_be_dropped(
+    store: str, name: str
+) -> None:
+    async def leave_without_a_word() -> None:
+        async with opened_store(store, name) as opened:
+            # Its lease is as short as that of a worker that was killed long ago.
+            join = Join("killed", 1, "", "", -1, False, 1)
+            await opened.call("join", msgspec.msgpack.encode(join))
+            await opened.stop()
+            while (counts := await opened.counts()) is None or counts.workers:
+                pass
+
+    words = (store, "--crawl", name)
+    with threaded_raw_server(SITE) as server:
+        assert crawl("worker", *words, "--max-time", "0.001s", server.url).returncode == 3
+        trio.run(leave_without_a_word)
+        assert "admitted 5 = 5 pages" in crawl("worker", *words).stdout
+        trio.run(leave_without_a_word)
+    assert crawl("drop", *words).returncode == 0
 
 
 def test_a_crawl_that_is_dropped_is_not_there_any_more(store: str, name: str) -> None:

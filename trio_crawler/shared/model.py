@@ -64,7 +64,7 @@ class StoreModel:
         self._of: defaultdict[str, set[str]] = defaultdict(set)
         self._news: defaultdict[str, set[str]] = defaultdict(set)
         self._short: set[str] = set()
-        self._clock = self._wall = self._ends = 0.0
+        self._clock = self._wall = self._real = self._ends = 0.0
 
     async def call(self, command: str, message: bytes) -> bytes:
         """Run a command; see `SharedStore`."""
@@ -86,8 +86,10 @@ class StoreModel:
         So a store that was away, or a clock that jumps, takes no lease from anybody.
         """
         wall = self._time()
-        self._clock += max(0.0, min(_MOST_GAP, wall - self._wall)) if self._wall else 0.0
-        self._wall = wall
+        gap = max(0.0, wall - self._wall) if self._wall else 0.0
+        # By the whole gap the leases are over of those that do not call any more.
+        self._real = self._clock + gap
+        self._clock, self._wall = self._clock + min(_MOST_GAP, gap), wall
         return self._clock
 
     def _join(self, join: Join) -> Joined:
@@ -101,7 +103,7 @@ class StoreModel:
             # One unit for the seeds: it ends with them.
             self.added = 1
         now = self._now()
-        if not self._seq:
+        if max(self._expiry.values(), default=0.0) <= self._real:
             self._ends = now + join.limit
         self._seq[join.name], self._expiry[join.name] = 0, now + join.ttl
         return Joined(self.meaning, self._salt, self._seeded, int(self._ends - now))

@@ -102,7 +102,10 @@ class RedisStore:
         if not found:
             return None
         number = {name.decode(): int(value) for name, value in found.items() if value.isdigit()}
-        workers = [name.decode() for name in await client.zrange(f"{prefix}:sess", 0, -1)]
+        # By the time since the last call of any worker: nobody else ends the lease of the last.
+        real = number["clock"] + (await client.time()).timestamp() * 1000 - number["wall"]
+        leases = await client.zrange(f"{prefix}:sess", 0, -1, withscores=True)
+        workers = [name.decode() for name, end in leases if end > real]
         hosts = [await client.scard(f"{prefix}:of:{name}") for name in workers]
         added, done, out = (number[name] for name in ("added", "done", "out"))
         seeded = "seeded" in number

@@ -27,15 +27,16 @@ local function in_portions(list, run)
 end
 
 -- Real time, but a gap between two calls counts for a second at most, and never for less than
--- nothing: a clock that jumps, or a store that was away, takes no lease from anybody.
+-- nothing: a clock that jumps, or a store that was away, takes no lease from anybody. The second
+-- value has the whole gap: by it the leases are over of those that do not call any more.
 local function clock()
   local t = call('TIME')
   local wall = tonumber(ARGV[3]) or t[1] * 1000 + math.floor(t[2] / 1000)
   local was = call('HMGET', N, 'wall', 'clock')
-  local gap = math.max(0, math.min(1000, wall - tonumber(was[1] or wall)))
-  local now = tonumber(was[2] or '0') + gap
+  local gap, before = math.max(0, wall - tonumber(was[1] or wall)), tonumber(was[2] or '0')
+  local now = before + math.min(1000, gap)
   call('HSET', N, 'wall', num(wall), 'clock', num(now))
-  return now
+  return now, before + gap
 end
 
 local function split(entry)
@@ -88,9 +89,9 @@ local function join()
     call('HSET', N, 'added', 1, 'done', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
          'levels', levels and 1 or 0, 'level', 0, 'open', 0)
   end
-  local now = clock()
+  local now, real = clock()
   -- Who comes when all have left goes on with a crawl that was stopped, or whose time is over.
-  if call('ZCARD', SESSIONS) == 0 then
+  if call('ZCOUNT', SESSIONS, num(real + 1), '+inf') == 0 then
     call('HDEL', N, 'stop')
     call('HSET', N, 'ends', num(now + limit))
   end
