@@ -130,6 +130,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "csv_row": {"outcome": PAGE},
     "csv_with_facts": {"entries": [], "ledger": Ledger()},
     "depth_first": {"job": Job(HOME)},
+    "jsonl_with_links": {"entries": [], "ledger": Ledger()},
     "link_rows": {"outcome": PAGE},
     "bridged": {"open_crawler": lambda: Crawler([HOME])},
     "merge": {"out": "never made", "directories": ["nowhere"]},

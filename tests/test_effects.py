@@ -464,7 +464,7 @@ def result(name: str) -> Callable[..., Any]:
         if callable(found):
             # A scope.
             return [found(Job(url)) for url in (HOME + "a", "http://sub.example.org/")]
-        if name in ("sitemap_parts", "csv_with_facts"):
+        if name in ("sitemap_parts", "csv_with_facts", "jsonl_with_links"):
             return [*map(list, found)]
         return found
 
@@ -664,6 +664,10 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     "csv_with_facts": (result("csv_with_facts"), {
         "entries": [csv_entry(Redirect(HOME, 301, HOME + "b"))],
         "ledger": (POINTING, {"entries": [csv_entry(Redirect(HOME + "a", 301, HOME))]}),
+    }),
+    "jsonl_with_links": (result("jsonl_with_links"), {
+        "entries": [b'""\n', b'{"kind":"skipped"}\n'],
+        "ledger": (POINTING, {"entries": [f'"{HOME}a"\n'.encode(), b'{"kind":"skipped"}\n']}),
     }),
     **{name: (result(name), {"job": Job(HOME, 3, priority=0.9)})
        for name in ("breadth_first", "by_sitemap", "depth_first")},

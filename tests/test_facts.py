@@ -75,12 +75,21 @@ def test_the_facts_of_a_page_are_in_every_file_and_in_the_database(tmp_path: Pat
         url = f"{server.url}a"
     words = ("--csv", str(files["kept.csv"]), "--jsonl", str(files["kept.jsonl"]))
     crawl("report", str(directory), *words)
-    for kept, live in (("kept.csv", "live.csv"), ("kept.jsonl", "live.jsonl")):
-        assert sorted(files[kept].read_bytes().splitlines()) == sorted(
-            files[live].read_bytes().splitlines()
-        )
-    records = map(json.loads, files["live.jsonl"].read_text().splitlines())
-    (facts,) = (each["facts"] for each in records if each["url"] == url)
+    kept, live = (
+        sorted(files[f"{each}.csv"].read_bytes().splitlines()) for each in ("kept", "live")
+    )
+    assert kept == live
+    whole, records = (
+        {
+            each["url"]: each
+            for each in map(json.loads, files[f"{name}.jsonl"].read_text().splitlines())
+        }
+        for name in ("kept", "live")
+    )
+    # The lines of a crawl are written before its end.
+    added = {each: (row.pop("inlinks"), row.pop("redirected_from")) for each, row in whole.items()}
+    assert (added[url], whole) == ((1, [f"{server.url}old"]), records)
+    facts = records[url]["facts"]
     with files["live.csv"].open(newline="") as file:
         (row,) = (each for each in csv.DictReader(file) if each["url"] == url)
     assert (facts["h1"], facts["description"], facts["words"]) == (["One"], "D", 3)

@@ -8,7 +8,9 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from report.crawls import HOME, page, redirect
 
+from trio_crawler.ledger import Ledger
 from trio_crawler.model import (
     Failure,
     Outcome,
@@ -19,7 +21,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.report.jsonl import jsonl_with_links, to_jsonl
 
 URL = "https://a.test/"
 PAGE = Page(
@@ -175,3 +177,26 @@ def test_escapes_and_lone_surrogates_are_written_as_escapes() -> None:
     page = Page(URL, 200, httpx.Headers(), b"", title=title)
     assert rb"\u001b]0;\u202e\u009b\ud800" in to_jsonl(page)
     assert read(page)["title"] == title
+
+
+def test_a_line_of_a_whole_crawl_has_its_inlinks_and_the_redirects_that_lead_to_it():
+    outcomes = [
+        page("/", "/old"),
+        redirect("/old", "/older"),
+        redirect("/older", "/a"),
+        page("/a", "/"),
+    ]
+    with Ledger() as ledger:
+        for outcome in outcomes:
+            ledger.add(outcome)
+        lines = [
+            line for each in outcomes for line in (b'"%b"\n' % each.url.encode(), to_jsonl(each))
+        ]
+        found = [*map(json.loads, jsonl_with_links(lines, ledger))]
+    assert [(each.pop("inlinks"), each.pop("redirected_from")) for each in found] == [
+        (1, []),
+        (1, []),
+        (0, [f"{HOME}old"]),
+        (0, [f"{HOME}old", f"{HOME}older"]),
+    ]
+    assert found == [json.loads(to_jsonl(each)) for each in outcomes]

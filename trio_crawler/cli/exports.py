@@ -6,6 +6,7 @@ Each gets its name only when it is complete, except those that a reader may foll
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -180,9 +181,10 @@ def exports(
 ) -> Iterator[Export]:
     """Open files, by the options that name them; those in a crawl directory are private.
 
-    With a `ledger` a CSV has the facts of pages, and what that knows at the end. A reader may
-    follow the file of the option `in_place`, which is always whole. `named` returns what is
-    written of an outcome. Raises click.UsageError for a file that cannot be written.
+    With a `ledger` a CSV has the facts of pages, and it and JSON Lines have what that knows at the
+    end. A reader may follow the file of the option `in_place`, which is always whole; it has not.
+    `named` returns what is written of an outcome. Raises click.UsageError for a file that cannot
+    be written.
     """
     for flag, path in paths.items():
         encode, head, form = _FORMS[flag]
@@ -190,9 +192,10 @@ def exports(
             encode = partial(_encoded, encode, named)
         with naming(flag, path):
             target = target_of(path, directory, Target if flag == in_place else form)
-            if ledger is not None and flag == "--csv":
-                target = Completed(target, partial(report.csv_with_facts, ledger=ledger))
-                encode, head = partial(_entry, named), b""
+            if ledger is not None and flag in _LATE and flag != in_place:
+                complete, entry = _LATE[flag]
+                target = Completed(target, partial(complete, ledger=ledger))
+                encode, head = partial(entry, named), b""
             yield Export(path, target, encode, head, whole=whole or flag == in_place)
 
 
@@ -203,8 +206,12 @@ def archive(path: str, warc: report.Warc) -> Export:
         return Export(path, target, warc.records, warc.head(), warc.rest)
 
 
-def _entry(named: Named, outcome: Outcome) -> bytes:
+def _row(named: Named, outcome: Outcome) -> bytes:
     return report.csv_entry(outcome, named(outcome))
+
+
+def _line(named: Named, outcome: Outcome) -> bytes:
+    return b"%b\n%b" % (json.dumps(outcome.url).encode(), to_jsonl(named(outcome)))
 
 
 def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome) -> bytes:
@@ -296,6 +303,10 @@ class SitemapFiles(Target):
         return self._path.with_stem(f"{self._path.stem}-{number}")
 
 
+_LATE = {
+    "--csv": (report.csv_with_facts, _row),
+    "--jsonl": (report.jsonl_with_links, _line),
+}
 _FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str, int], Target]]] = {
     "--jsonl": (to_jsonl, b"", Draft),
     "--csv": (report.csv_row, report.CSV_HEAD, Draft),

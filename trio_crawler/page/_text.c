@@ -530,19 +530,22 @@ static PyObject *rewritten(
 /* Add the tags of `h1` to `tags`; return the number of words, -1 if there is no memory. */
 static Py_ssize_t count_words(const byte *start, const byte *end, Array *tags)
 {
+    static const byte SPACE[256] = {
+        [' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\v'] = 1, ['\f'] = 1, ['\r'] = 1,
+    };
     Py_ssize_t count = 0;
-    int in_word = 0;
+    unsigned before = 1; /* whether a space, or what stands for one, is before */
     for (const byte *at = start, *open; at < end; ) {
         for (open = find(at, end, '<'); at < open; at++) {
-            int space = is_space(*at);
-            count += !space & !in_word;
-            in_word = !space;
+            unsigned space = SPACE[*at];
+            count += before & ~space;
+            before = space;
         }
         if (open == end) break;
         byte stands;
         at = after_open(open, end, &stands);
-        count += stands == '<' && !in_word;
-        in_word = stands == '<';
+        count += before && stands == '<';
+        before = stands != '<';
         if (stands != BREAK || !begins_name(open + 1, end, "h1")) continue;
         Span *tag = added(tags, sizeof *tag);
         if (tag == NULL) return -1;

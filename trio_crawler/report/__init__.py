@@ -1,8 +1,8 @@
 """Convert outcomes to text or bytes: the report of a crawl for people, exports for programs.
 
-Public are `Report` with `CrawlFacts` and `Shape`; `one_line` for a
-single outcome, `progress_line` for a crawl that is running; `to_jsonl`; `csv_row` with `CSV_HEAD`,
-and `link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
+Public are `Report` with `CrawlFacts` and `Shape`; `one_line` for a single outcome, `progress_line`
+for a crawl that is running; `to_jsonl` and `jsonl_with_links`; `csv_row` with `CSV_HEAD`, and
+`link_rows` with `LINKS_HEAD`; `Warc`; `sitemap_entry`, `sitemap_parts`, `sitemap_home` and
 `sitemap_index`; `changes`; `attempted`; `visible`. None of them opens a file.
 """
 

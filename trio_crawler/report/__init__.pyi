@@ -5,6 +5,7 @@ from .csv import csv_row as csv_row
 from .csv import csv_with_facts as csv_with_facts
 from .csv import link_rows as link_rows
 from .facts import CrawlFacts as CrawlFacts
+from .jsonl import jsonl_with_links as jsonl_with_links
 from .jsonl import to_jsonl as to_jsonl
 from .layout import attempted as attempted
 from .sections import changes as changes

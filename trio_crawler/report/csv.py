@@ -25,9 +25,8 @@ from trio_crawler.arguments import check_iterable, check_kind
 from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import REDIRECT
 from trio_crawler.model import Anchor, Outcome, Page, Redirect
-from trio_crawler.report.jsonl import facts_record, record_of
+from trio_crawler.report.jsonl import facts_record, leading_to, record_of
 from trio_crawler.report.visible import visible
 
 Cell: TypeAlias = "str | int | float | None"
@@ -40,7 +39,6 @@ _GUARDED = re.compile(rf"""{_BEGIN}(?=['"\s]*[{_FORMULA}])""")
 # With a quote for the line itself, the rest of the line and the next one would be one cell for a
 # reader that parts at the semicolon.
 _GUARDED_LAST = lazy(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
-_MOST_HOPS = 20
 _LIKE_AN_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _QUOTED = re.compile('[",;]')
 
@@ -168,23 +166,11 @@ csv_with_facts.__module__ = "trio_crawler.report"
 
 
 def _completed(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
-    inlinks, sources = ledger.inlinks(), dict[int, str]()
-    for url, row in ledger.ends(REDIRECT):
-        # Of several redirects to one URL the first by its name.
-        target = ledger.usual(row.target)
-        sources[target] = min(url, sources.get(target, url))
+    about = leading_to(ledger)
     for line in entries:
         url, cells = json.loads(line)
-        number = ledger.number(url)
-        way: dict[str, None] = {}
-        at = url
-        while (known := ledger.number(at)) in sources and len(way) < _MOST_HOPS:
-            at = sources[known]
-            if at in way:
-                break
-            way[at] = None
-        cells[len(COLUMNS)] = inlinks[number] if number is not None else 0
-        cells[len(COLUMNS) + 1] = " ".join(reversed(way))
+        inlinks, way = about(url)
+        cells[len(COLUMNS) : len(COLUMNS) + 2] = inlinks, " ".join(way)
         yield encode_rows([cells])
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
 import msgspec
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_iterable, check_kind
 from trio_crawler.facts import PageFacts
+from trio_crawler.ledger.ledger import Ledger
+from trio_crawler.ledger.rows import REDIRECT
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report.visible import json_visible
 
 _encoder = msgspec.json.Encoder()
+_MOST_HOPS = 20
 
 
 def to_jsonl(outcome: Outcome) -> bytes:
@@ -57,6 +61,48 @@ def to_jsonl(outcome: Outcome) -> bytes:
 
 
 to_jsonl.__module__ = "trio_crawler.report"
+
+
+def jsonl_with_links(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
+    """Yield lines of `to_jsonl` with what the ledger of a whole crawl knows of their URLs.
+
+    Of each outcome `entries` has its URL in JSON on a line, and its own line. The keys are
+    `inlinks`, the number of pages that link to the URL inside the scope, and `redirected_from`,
+    the URLs of the redirects that lead to it, the first one first.
+    """
+    check_iterable("entries", entries, "URLs and lines of to_jsonl")
+    check_kind("ledger", ledger, Ledger, "a Ledger")
+    rest, about = iter(entries), leading_to(ledger)
+
+    def line(url: bytes) -> bytes:
+        inlinks, way = about(json.loads(url))
+        more = _encoder.encode({"inlinks": inlinks, "redirected_from": way})
+        return next(rest).removesuffix(b"}\n") + b"," + json_visible(more)[1:] + b"\n"
+
+    return map(line, rest)
+
+
+jsonl_with_links.__module__ = "trio_crawler.report"
+
+
+def leading_to(ledger: Ledger) -> Callable[[str], tuple[int, list[str]]]:
+    """Return a function that returns the inlinks of a URL, and the redirects that lead to it."""
+    inlinks, sources = ledger.inlinks(), dict[int, str]()
+    for url, row in ledger.ends(REDIRECT):
+        # Of several redirects to one URL the first by its name.
+        target = ledger.usual(row.target)
+        sources[target] = min(url, sources.get(target, url))
+
+    def about(url: str) -> tuple[int, list[str]]:
+        number, way, at = ledger.number(url), dict[str, None](), url
+        while (known := ledger.number(at)) in sources and len(way) < _MOST_HOPS:
+            at = sources[known]
+            if at in way:
+                break
+            way[at] = None
+        return inlinks[number] if number is not None else 0, [*reversed(way)]
+
+    return about
 
 
 def record_of(outcome: Outcome) -> dict[str, Any]:
