@@ -148,6 +148,32 @@ def test_the_workers_end_with_the_process_that_has_started_them(tmp_path: Path) 
         assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
+def test_without_its_server_a_crawl_ends_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    gate = Gate()
+    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
+        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
+        process = start(*words, cwd=tmp_path)
+        assert gate.came.wait(20)
+        wait_until(lambda: len(workers(process)) == 2)
+        begun = workers(process)
+        killed = subprocess.run(
+            ["pkill", "-KILL", "--full", f"dir {tmp_path}/site/processes "], check=False
+        )
+        _, err = ended(process)
+        left = [each for each in begun if Path(f"/proc/{each}").exists()]
+        gate.open()
+        again = crawl(*words, cwd=tmp_path)
+        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
+    assert killed.returncode == 0
+    assert process.returncode == 1
+    assert err == (
+        "trio-crawler: the server has ended, see site/processes/log: the same command goes on\n"
+    )
+    assert not left
+    assert again.returncode == 1
+    assert found <= set(urls(tmp_path / "all.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -158,6 +184,7 @@ def test_the_workers_end_with_the_process_that_has_started_them(tmp_path: Path) 
         (("-o", "d", "--processes", "2", "--urls", "-"), "--processes needs a name for --urls"),
         (("-o", "d", "--processes", "11"), "--processes 11 needs as many --max-tasks"),
         (("-o", "d", "--processes", "0"), "Invalid value for '--processes'"),
+        (("-o", "d", "--processes", "2", "--include", "("), "--include: not a regular"),
     ],
 )
 def test_what_several_processes_cannot_do_is_refused(

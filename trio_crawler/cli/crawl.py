@@ -210,9 +210,14 @@ class _Crawl:
                         raise
                     self._failed = first(group)
             with self._ending.close():
-                if self._options.directory and self._crawler is not None and not self._failed:
+                if (
+                    self._options.directory
+                    and self._crawler is not None
+                    and not (self._failed or self._silent)
+                ):
                     await trio.to_thread.run_sync(self._read_back, self._options.directory)
-                if self._options.facts and self._crawler and not self._ending.phrase:
+                asks = self._options.facts and not self._silent
+                if asks and self._crawler and not self._ending.phrase:
                     await self._ask_for_nothing(self._crawler)
                 for export in self._files:
                     await trio.to_thread.run_sync(export.finish)
@@ -283,6 +288,8 @@ class _Crawl:
                         return
 
     def _add(self, outcome: Outcome, *, earlier: bool = False) -> None:
+        if self._silent:
+            return
         once = outcome if self._check is None else self._check.once(outcome)
         self._ledger.add(once, earlier=earlier)
         if self._html is not None and not earlier:
@@ -348,7 +355,7 @@ class _Crawl:
     def close(self) -> int:
         """Print the report and return the exit status."""
         if self._silent:
-            return 0 if self._failed is None else refused(self._failed)
+            return 0 if self._failed is None else self._refused(self._failed)
         crawler, options = self._crawler, self._options
         ended = self._ending.phrase or (_FAILED if self._failed else "")
         if crawler is None:
@@ -377,10 +384,11 @@ class _Crawl:
         if self._urls is not None and (problem := self._urls.problem):
             complain(problem)
             status = status or FAULT
-        if self._failed is None:
-            return status
+        return status if self._failed is None else self._refused(self._failed)
+
+    def _refused(self, failed: StoreError) -> int:
         # Not the status of a directory that is refused: this crawl has begun.
-        refused(self._failed)
+        refused(failed)
         return FAULT
 
     def _facts(self, crawler: Crawler, ended: str) -> report.CrawlFacts:

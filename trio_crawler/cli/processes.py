@@ -31,6 +31,7 @@ import trio
 
 from trio_crawler import History, StoreError
 from trio_crawler.cli import crawl
+from trio_crawler.cli.build import planned
 from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
@@ -117,6 +118,9 @@ def run(options: CrawlOptions) -> int:
 
 def _run(options: CrawlOptions) -> int:
     refuse_without_check(options, crawl.UNCHECKED)
+    # What is wrong with the options or with this machine is told before a directory is made.
+    planned(options)
+    program = server_program()
     directory = Path(options.directory or "")
     home, shown = directory / PROCESSES, visible(str(directory))
     shutil.rmtree(home.with_suffix(_DONE), ignore_errors=True)
@@ -127,7 +131,7 @@ def _run(options: CrawlOptions) -> int:
         return crawl.run(options)
     with _locked(home) as lock:
         color = colored(options.color, sys.stderr)
-        with _server(home, lock) as (server, url, held):
+        with _server(program, home, lock) as (server, url, held):
             shared = Shared(url, _CRAWL, silent=True, strands=_strands(options))
             with Screen(live=options.level >= NORMAL, color=color) as screen:
                 kept = [lock, held]
@@ -164,19 +168,29 @@ def _locked(home: Path) -> Iterator[int]:
     try:
         FileLock(lock)
         yield lock
+        if not _parts(home):
+            # No worker has begun.
+            shutil.rmtree(home, ignore_errors=True)
     except BlockingIOError:
         raise InUse(f"{visible(str(home.parent))} is in use by another crawl") from None
     finally:
         os.close(lock)
 
 
+def _parts(home: Path) -> list[Path]:
+    """Return the directories of the workers."""
+    return sorted(each.parent for each in home.glob(f"[0-9]*/{_NAME}"))
+
+
 @contextmanager
-def _server(home: Path, lock: int) -> Iterator[tuple[subprocess.Popen[bytes], str, int]]:
+def _server(
+    program: str, home: Path, lock: int
+) -> Iterator[tuple[subprocess.Popen[bytes], str, int]]:
     """Run a server that keeps its files in a directory; yield it, its URL, and a file.
 
     It runs until that file is closed here and in all processes that have it.
     """
-    program, place = server_program(), os.path.abspath(home)
+    place = os.path.abspath(home)
     with tempfile.TemporaryDirectory(prefix="trio-crawler-") as short:
         # The name of a directory may be too long for that of a socket.
         path = os.path.join(place if len(os.fsencode(place)) < _LONGEST else short, "socket")
@@ -260,8 +274,8 @@ class _Crew:
         while True:
             await trio.sleep(_EVERY)
             if server.poll() is not None and self.failed is None:
-                complain(f"the server has ended: see {visible(str(self._home))}/log")
-                self._fail(FAULT)
+                log = visible(str(self._home / "log"))
+                self._fail(FAULT, f"the server has ended, see {log}: the same command goes on")
             while self._obeyed < len(SIGNALS.received):
                 name = name_of(SIGNALS.received[self._obeyed])
                 self._obeyed += 1
@@ -304,7 +318,11 @@ class _Crew:
                 if process.returncode is None:
                     task_status.started()
                     task_status = trio.TASK_STATUS_IGNORED
-                status = await process.wait()
+                try:
+                    status = await process.wait()
+                finally:
+                    # If this is cancelled: a worker without a server would wait for ever.
+                    process.kill()
             del self._running[number]
             if status == WRONG_USAGE:
                 self._fail(WRONG_USAGE)
@@ -330,15 +348,16 @@ class _Crew:
         how = signal.Signals(-status).name if status < 0 else f"status {status}"
         told = f"worker {number} has ended by {how}"
         if self._deaths > _MOST_DEATHS:
-            complain(f"{told}, and {_MOST_DEATHS} others before it: the same command goes on")
-            self._fail(FAULT)
+            self._fail(FAULT, f"{told}, as {_MOST_DEATHS} did before: the same command goes on")
         else:
             self._screen.say(f"{told}: another one takes its place")
 
-    def _fail(self, status: int) -> None:
+    def _fail(self, status: int, told: str = "") -> None:
         """End all workers at once; `status` is that of this command."""
         if self.failed is None:
             self.failed = status
+            if told:
+                self._screen.say(f"trio-crawler: {told}")
             for process in self._running.values():
                 process.terminate()
                 process.terminate()
@@ -417,8 +436,7 @@ def _how(directory: Path) -> End | None:
 def _reported(options: CrawlOptions, home: Path, *, is_finished: bool) -> int:
     """Merge the directories of the workers, print the report and return the exit status."""
     directory, made = home.parent, home / "merged"
-    parts = sorted(each.parent for each in home.glob(f"[0-9]*/{_NAME}"))
-    if not parts:
+    if not (parts := _parts(home)):
         complain("stopped before the crawl could begin")
         return INTERRUPTED
     shutil.rmtree(made, ignore_errors=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import trio
+from anyio import BrokenResourceError, ClosedResourceError
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.reason import Reason
@@ -23,6 +24,8 @@ _TIMEOUT, _PAUSE = 10.0, 0.2
 # What the script refuses with, and the errors of a server that will answer later.
 _REFUSALS = re.compile("FENCED|LOST|TWICE|TAKEN|NONE").match
 _WAITS = re.compile("LOADING|MISCONF|OOM|BUSY|READONLY|TRYAGAIN|MASTERDOWN").match
+# The client raises the last two when it has just lost its connection.
+_AWAY = (OSError, ClosedResourceError, BrokenResourceError)
 _SCHEMES = {
     "redis": "redis",
     "valkey": "redis",
@@ -87,11 +90,11 @@ class RedisStore:
                     raise Refused(refusal[0]) from None
                 if not _WAITS(text):
                     raise StoreError(f"the store has failed: {text}") from error
-            except (RedisError, OSError, trio.TooSlowError):
+            except (RedisError, *_AWAY, trio.TooSlowError):
                 # The server is away: it keeps what it has, and its clock stands.
                 pass
             except ExceptionGroup as group:
-                if group.split((RedisError, OSError))[1] is not None:
+                if group.split((RedisError, *_AWAY))[1] is not None:
                     raise
             await trio.sleep(_PAUSE)
 
@@ -176,12 +179,13 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
             raise
         # Its text may have a part of the password.
         raise Unusable(_WANTED) from None
-    except (RedisError, OSError) as error:
+    except (RedisError, *_AWAY) as error:
         failed = error
     except ExceptionGroup as group:
         # The client runs a nursery, which puts the exception of a block into a group.
         failed = _alone(group)
-    if isinstance(failed, RedisError) or (not opened and isinstance(failed, OSError)):
+    away = ClosedResourceError | BrokenResourceError
+    if isinstance(failed, RedisError | away) or (not opened and isinstance(failed, OSError)):
         raise Unusable(f"{shown}: {_said(failed)}") from failed
     if failed is not None:
         raise failed
