@@ -63,8 +63,11 @@ _CRAWL, _NAME, _ARCHIVE, _DONE = "crawl", "crawl.sqlite", "crawl.warc", ".done"
 _BLOCK = 1 << 20
 # What a server must do, or it would lose URLs.
 SAFE = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
-# The server ends when all processes that hold the other end of its standard input have ended.
-_SERVE = '"$@" </dev/null >>log 2>&1 & server=$!; read -r _; kill $server; wait $server'
+# Run a server until it ends, or all processes that hold the other end of standard input have.
+_SERVE = """exec 3<&0 2>>log
+"$@" </dev/null 3<&- >&2 & server=$!
+{ read -r _ <&3; kill $server; } & reader=$!
+wait $server; kill $reader"""
 _WORK = "from trio_crawler.cli.processes import work; work()"
 # A socket may have a name of 107 bytes, on some systems of 103.
 _LONGEST = 100
