@@ -10,9 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
+import anyio
 import msgspec
 import trio
-from anyio import BrokenResourceError, ClosedResourceError
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.reason import Reason
@@ -25,7 +25,7 @@ _TIMEOUT, _PAUSE = 10.0, 0.2
 _REFUSALS = re.compile("FENCED|LOST|TWICE|TAKEN|NONE").match
 _WAITS = re.compile("LOADING|MISCONF|OOM|BUSY|READONLY|TRYAGAIN|MASTERDOWN").match
 # The client raises the last two when it has just lost its connection.
-_AWAY = (OSError, ClosedResourceError, BrokenResourceError)
+_AWAY = (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError)
 _SCHEMES = {
     "redis": "redis",
     "valkey": "redis",
@@ -184,7 +184,7 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
     except ExceptionGroup as group:
         # The client runs a nursery, which puts the exception of a block into a group.
         failed = _alone(group)
-    away = ClosedResourceError | BrokenResourceError
+    away = anyio.ClosedResourceError | anyio.BrokenResourceError
     if isinstance(failed, RedisError | away) or (not opened and isinstance(failed, OSError)):
         raise Unusable(f"{shown}: {_said(failed)}") from failed
     if failed is not None:
