@@ -250,7 +250,7 @@ function faults(box) {
   }
   function place(each) {
     const written = texts[each[4]];
-    return [each[1] ? `Line ${each[1]}, column ${each[2]}` : "", texts[each[3]] ? `“${texts[each[3]]}”` : "",
+    return [each[1] ? `Line ${each[1]}, column ${each[2]}` : "", texts[each[3]] ? h("bdi", {dir: "ltr"}, `“${texts[each[3]]}”`) : "",
       written ? h("span", null, head.check ? "written " : "by way of ", h("code", null, written)) : "", texts[each[5]] === "a" ? "" : texts[each[5]]]
       .filter(Boolean).flatMap((part, at) => at ? [" · ", part] : [part]);
   }
