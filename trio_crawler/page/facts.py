@@ -3,7 +3,7 @@
 They come from the start tags that the link readers find, and from the reader of the text. A tree
 would have them in fewer lines, but it takes quadratic time: ▶ lexbor needs 26 s for 512 KiB of
 `<div>`, and 2.8 s and 1.3 GiB for 32 KiB of `<b x=1><p>`. A page of 28 KB (SQLite's documentation)
-takes 0.5 ms here.
+takes 0.08 ms here.
 """
 
 from __future__ import annotations
