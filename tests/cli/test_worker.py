@@ -79,8 +79,11 @@ def test_the_page_budget_of_a_crawl_waits_in_the_store_for_no_one(
         words = (store, "--crawl", name)
         assert crawl("worker", *words, "--max-pages", "2", server.url).returncode == 0
         shown = crawl("status", *words).stdout
+        told = json.loads(crawl("status", *words, "--json").stdout)
         assert crawl("worker", *words).returncode == 3
     assert shown == f"Crawl {name}: 4 URLs admitted\n2 done, 2 waiting, 0 with workers\n"
+    counts = {"admitted": 4, "done": 2, "waiting": 2, "with_workers": 0, "workers": {}}
+    assert told == {"crawl": name, **counts, "seeded": True, "over": False}
 
 
 def test_a_crawl_that_is_stopped_goes_on_with_the_next_worker(store: str, name: str) -> None:

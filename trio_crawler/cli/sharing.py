@@ -26,11 +26,11 @@ def parameters_of_store() -> list[click.Parameter]:
 
 
 def _asking(name: str) -> Callable[..., int]:
-    def run(store: str, crawl: str) -> int:
+    def run(store: str, crawl: str, *, as_json: bool = False) -> int:
         # Trio is imported only now.
         from trio_crawler.cli import worker
 
-        return worker.asked(name, Shared(store, crawl))
+        return worker.asked(name, Shared(store, crawl), as_json=as_json)
 
     return run
 
@@ -55,6 +55,9 @@ COMMANDS: dict[str, click.Command] = {
     )
     for name, told in _ABOUT.items()
 }
+COMMANDS["status"].params.append(
+    click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON, for programs.")
+)
 COMMANDS["merge"] = Command(
     "merge",
     params=[

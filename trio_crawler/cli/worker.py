@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
@@ -98,7 +99,7 @@ def merged(directories: Sequence[str], output: str) -> int:
     return guarded(join)
 
 
-def asked(command: str, shared: Shared) -> int:
+def asked(command: str, shared: Shared, *, as_json: bool = False) -> int:
     """Run "status", "stop" or "drop" about a crawl."""
 
     async def main() -> int:
@@ -107,7 +108,7 @@ def asked(command: str, shared: Shared) -> int:
             if counts is None:
                 raise Refused("NONE")
             if command == "status":
-                _show(shared.crawl, counts)
+                _show(shared.crawl, counts, as_json)
             elif command == "stop":
                 await store.stop()
             elif counts.workers:
@@ -119,13 +120,20 @@ def asked(command: str, shared: Shared) -> int:
     return guarded(partial(trio.run, main))
 
 
-def _show(crawl: str, counts: SharedCounts) -> None:
+def _show(crawl: str, counts: SharedCounts, as_json: bool) -> None:
     """Print how far a crawl is, and its workers."""
-    over = "" if counts.added > counts.done else ", and the crawl is over"
+    over = counts.added == counts.done
     # One unit is that of the given URLs.
     admitted, done, out = counts.added - 1, counts.done - counts.seeded, counts.out
+    waiting, workers = admitted - done - out, dict(zip(counts.workers, counts.hosts, strict=True))
+    if as_json:
+        told = {"crawl": crawl, "admitted": admitted, "done": done, "waiting": waiting}
+        told |= {"with_workers": out, "seeded": counts.seeded, "over": over, "workers": workers}
+        print(json.dumps(told))
+        return
+    ended = ", and the crawl is over" if over else ""
     seeds = "" if counts.seeded else ", and the given URLs are not all read"
-    print(f"Crawl {visible(crawl)}: {admitted:,} URLs admitted{seeds}{over}")
-    print(f"{done:,} done, {admitted - done - out:,} waiting, {out:,} with workers")
-    for name, hosts in zip(counts.workers, counts.hosts, strict=True):
+    print(f"Crawl {visible(crawl)}: {admitted:,} URLs admitted{seeds}{ended}")
+    print(f"{done:,} done, {waiting:,} waiting, {out:,} with workers")
+    for name, hosts in workers.items():
         print(f"worker {visible(name)}: {hosts:,} hosts")
