@@ -335,3 +335,30 @@ async def test_a_server_that_would_lose_urls_is_refused(
     with valkey.server(home, *options) as url, pytest.raises(StoreError, match=f"with --{name}"):
         async with opened_store(url, "c"):
             pass
+
+
+async def test_while_the_memory_of_the_server_is_full_a_worker_waits_and_nothing_changes(
+    tmp_path: Path,
+) -> None:
+    with valkey.server(tmp_path) as url:
+        async with opened_store(url, "full") as store, trio.open_nursery() as nursery:
+            client = store._client
+            join = packed(Join("one", LEASE, "{}", "00", -1, False, 1 << 52))
+            await store.call("join", join)
+            before = await client.hgetall("{full}:n")
+            await client.config_set({"maxmemory": 1})
+            replies: list[bytes] = []
+
+            async def call() -> None:
+                child = Child(1, 2, "h", 0, "job")
+                work = Work("one", 1, LEASE, [], [[child]], 1, 9, [], [], True, 0, 0)
+                replies.append(await store.call("work", packed(work)))
+
+            nursery.start_soon(call)
+            while "errorstat_OOM" not in await client.info("errorstats"):  # noqa: ASYNC110
+                await trio.sleep(0.01)
+            assert await client.hgetall("{full}:n") == before
+            assert not replies
+            await client.config_set({"maxmemory": 0})
+        (reply,) = map(shown, replies)
+        assert (reply.added, reply.done, len(reply.granted)) == (2, 1, 1)
