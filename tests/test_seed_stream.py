@@ -88,14 +88,14 @@ async def test_a_crawl_does_not_end_while_its_stream_may_yield_more(autojump_clo
         crawler = Crawler([], seed_stream=receive, fetch=ok, frontier=frontier, politeness=EAGER)
         nursery.start_soon(consume, crawler)
         for number, url in enumerate(pages(3)):
-            # Nothing is unsettled but the stream, for an hour each time.
-            await trio.sleep(3_600)
+            # Nothing is unsettled but the stream, for six leases of a worker each time.
+            await trio.sleep(60)
             assert crawler.statistics().admitted == len(seen) == number
             await send.send(url)
         # Nor is anything but the end of the stream left that could end the crawl.
-        await trio.sleep(3_600)
+        await trio.sleep(60)
         await send.aclose()
-        nursery.cancel_scope.deadline = trio.current_time() + 3_600
+        nursery.cancel_scope.deadline = trio.current_time() + 60
     assert not nursery.cancel_scope.cancelled_caught
     assert seen == pages(3)
 
