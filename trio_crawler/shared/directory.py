@@ -37,6 +37,7 @@ class WorkerDirectory(Kept):
         settings: Mapping[str, Any] | None,
     ) -> None:
         super().__init__(path, meaning=meaning, settings=settings, durable=True)
+        self.journal = self._journal
         self._since = 0.0
         # What earlier runs wrote last: the store may give it once more.
         self._written = set[int]()
@@ -64,15 +65,6 @@ class WorkerDirectory(Kept):
             batch.robots.append((origin(learned.url), time.time(), learned.answer))
         if isinstance(learned, RobotsRules | SitemapRead) and learned.rejected:
             batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
-
-    @property
-    def is_full(self) -> bool:
-        """Whether too many bytes wait to be written."""
-        return self._journal.is_full
-
-    async def wait_for_room(self) -> None:
-        """Wait until what waits is written."""
-        await self._journal.wait_for_room()
 
     async def write(self) -> None:
         """Write what was settled, in one transaction. Raises StoreError."""

@@ -257,7 +257,7 @@ class SharedFrontier:
     async def _leave(self) -> None:
         """Give back what this worker has; others need not wait until its lease runs out."""
         with trio.move_on_after(_LEAVING, shield=True):
-            await self._store.call("leave", msgspec.msgpack.encode(self._name))
+            await self._store.call("leave", packed(self._name))
 
     async def _seed(self, plan: Plan) -> None:
         rest = plan.first_jobs()
@@ -298,10 +298,10 @@ class SharedFrontier:
     async def settle(self, settlement: Settlement) -> None:
         """Let the next call tell that a job has ended, together with what was found."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        if self._directory is not None and self._directory.is_full:
+        if self._directory is not None and self._directory.journal.is_full:
             self._noted.set()
             self._urgent.set()
-            await self._directory.wait_for_room()
+            await self._directory.journal.wait_for_room()
         job, changes = settlement.job, self._next
         counted = job.purpose in COUNTED or job.purpose is Purpose.SITEMAP
         stored = self._out.pop((job.purpose, job.url)) if counted else None

@@ -6,7 +6,7 @@ A message is an array in MessagePack; times are whole milliseconds.
 # The annotations are objects, not strings: the fields of messages are decoded by them.
 
 import hashlib
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
 import msgspec
@@ -171,12 +171,8 @@ class Reply(msgspec.Struct, array_like=True):
     shed: int
 
 
-Message: TypeAlias = Join | Joined | Work | Reply
-
-
-def packed(message: Message) -> bytes:
-    """Encode a message."""
-    return msgspec.msgpack.encode(message)
+packed = msgspec.msgpack.encode
+"""Encode a message."""
 
 
 def key_of(job: Job, *, again: bool) -> tuple[bytes, str]:

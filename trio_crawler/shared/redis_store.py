@@ -211,17 +211,13 @@ async def _check(client: Any, shown: str) -> None:
     version = str(about.get("valkey_version") or about["redis_version"])
     if int(version.partition(".")[0]) < _LEAST:
         raise Unusable(f"{shown}: it is Redis {version}: use Valkey, or Redis 7 or later")
-    wanted = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+    wanted = {b"appendonly": b"yes", b"appendfsync": b"always", b"maxmemory-policy": b"noeviction"}
     try:
         found = await client.config_get([*wanted])
     except ResponseError:
         # A server in a cloud that does not tell: its owner has to know.
         return
-    given = {_text(name): _text(value) for name, value in found.items()}
     for name, value in wanted.items():
-        if name in given and given[name] != value:
-            raise Unusable(f"{shown}: start the server with --{name} {value}, or it loses URLs")
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+        if found.get(name, value) != value:
+            option = b"--%b %b" % (name, value)
+            raise Unusable(f"{shown}: start the server with {option.decode()}, or it loses URLs")
