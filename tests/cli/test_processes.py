@@ -196,6 +196,29 @@ def test_what_several_processes_cannot_do_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_line_of_a_list_that_is_no_url_is_told_as_by_one_process(tmp_path: Path) -> None:
+    with threaded_raw_server({"/": html()}) as server:
+        (tmp_path / "list").write_text(f"{server.url}\nhttp://[\n")
+        words = ("--urls", "list", "--allow-private", "127.0.0.0/8")
+        alone = crawl(*words, cwd=tmp_path)
+        several = crawl("-o", "site", "--processes", "2", *words, cwd=tmp_path)
+    assert (several.returncode, several.stderr) == (alone.returncode, alone.stderr)
+    assert alone.returncode == 1
+    assert "http://[" in alone.stderr
+
+
+def test_a_file_that_cannot_be_made_is_told_before_the_crawl(tmp_path: Path) -> None:
+    with threaded_raw_server(SITE) as server:
+        words = ("-o", "site", "--processes", "2", "--html", "none/all.html", server.url)
+        failed = crawl(*words, cwd=tmp_path)
+    assert failed.returncode == 2
+    assert failed.stderr == (
+        "trio-crawler: cannot write --html none/all.html: No such file or directory\n"
+    )
+    assert not server.requests
+    assert not (tmp_path / "site/processes").exists()
+
+
 def test_a_crawl_by_one_process_goes_on_by_one(tmp_path: Path) -> None:
     with threaded_raw_server(SITE) as server:
         crawl("-o", "site", "--max-time", "1ms", server.url, cwd=tmp_path)

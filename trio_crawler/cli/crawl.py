@@ -355,7 +355,8 @@ class _Crawl:
     def close(self) -> int:
         """Print the report and return the exit status."""
         if self._silent:
-            return 0 if self._failed is None else self._refused(self._failed)
+            status = self._complained(0)
+            return status if self._failed is None else self._refused(self._failed)
         crawler, options = self._crawler, self._options
         ended = self._ending.phrase or (_FAILED if self._failed else "")
         if crawler is None:
@@ -381,10 +382,15 @@ class _Crawl:
             textless=self._textless,
             more=(self._changes, unwritten),
         )
-        if self._urls is not None and (problem := self._urls.problem):
-            complain(problem)
-            status = status or FAULT
+        status = self._complained(status)
         return status if self._failed is None else self._refused(self._failed)
+
+    def _complained(self, status: int) -> int:
+        """Complain of lines of --urls that are no URLs; return the exit status then."""
+        if self._urls is None or not (problem := self._urls.problem):
+            return status
+        complain(problem)
+        return status or FAULT
 
     def _refused(self, failed: StoreError) -> int:
         # Not the status of a directory that is refused: this crawl has begun.

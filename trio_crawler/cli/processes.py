@@ -32,6 +32,7 @@ import trio
 from trio_crawler import History, StoreError
 from trio_crawler.cli import crawl
 from trio_crawler.cli.build import planned
+from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
@@ -41,7 +42,14 @@ from trio_crawler.cli.exit import (
     guarded,
     tell,
 )
-from trio_crawler.cli.files import PRIVATE, PRIVATE_DIRECTORY, PROCESSES, Draft, naming
+from trio_crawler.cli.files import (
+    PRIVATE,
+    PRIVATE_DIRECTORY,
+    PROCESSES,
+    Draft,
+    is_plain,
+    naming,
+)
 from trio_crawler.cli.main import prepare
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
@@ -104,12 +112,8 @@ def run(options: CrawlOptions) -> int:
     wrong: dict[str, object] = {
         "--processes needs a crawl directory: name it with -o DIR": options.directory is None,
         "--processes is for a crawl: check what it has found": options.checked_kinds,
-        "--processes is not for --refresh: it walks through the site for the first time": (
-            options.refresh
-        ),
-        "--processes is not for --canonical: each knows only its own pages": (
-            options.fold_canonical
-        ),
+        "--processes is not for --refresh: it walks for the first time": options.refresh,
+        "--processes is not for --canonical: each knows its own pages": options.fold_canonical,
         "--processes needs a name for --urls: standard input cannot be read twice": (
             options.seed_stream == "-"
         ),
@@ -133,20 +137,26 @@ def _run(options: CrawlOptions) -> int:
         # It says so, and reports again.
         return crawl.run(options)
     with _locked(home) as lock:
+        for flag, (path, _) in requested(options).items():
+            # They are written at the end: one that cannot be made is told before the crawl.
+            if is_plain(path):
+                with naming(flag, path):
+                    Draft(path).drop()
         color = colored(options.color, sys.stderr)
         with _server(program, home, lock) as (server, url, held):
             shared = Shared(url, _CRAWL, silent=True, strands=_strands(options))
             with Screen(live=options.level >= NORMAL, color=color) as screen:
                 kept = [lock, held]
                 crawled = trio.run(_crawled, options, home, shared, server, screen, kept)
-        failed, is_finished = crawled
-        if failed is not None:
-            return failed
+        crew, is_finished = crawled
+        if crew.failed is not None:
+            return crew.failed
         if len(SIGNALS.received) > 1:
             name = name_of(SIGNALS.received[1])
             complain(f"stopped at once by {name}: the same command goes on")
             return INTERRUPTED
-        return _reported(options, home, is_finished=is_finished)
+        status = _reported(options, home, is_finished=is_finished)
+        return status or (FAULT if crew.complained else 0)
 
 
 def _strands(options: CrawlOptions) -> int:
@@ -169,13 +179,16 @@ def _locked(home: Path) -> Iterator[int]:
     except OSError as error:
         raise Unusable(f"{visible(str(home))}: {error.strerror}") from error
     try:
-        FileLock(lock)
-        yield lock
-        if not _parts(home):
-            # No worker has begun.
-            shutil.rmtree(home, ignore_errors=True)
-    except BlockingIOError:
-        raise InUse(f"{visible(str(home.parent))} is in use by another crawl") from None
+        try:
+            FileLock(lock)
+        except BlockingIOError:
+            raise InUse(f"{visible(str(home.parent))} is in use by another crawl") from None
+        try:
+            yield lock
+        finally:
+            if not _parts(home):
+                # No worker has begun.
+                shutil.rmtree(home, ignore_errors=True)
     finally:
         os.close(lock)
 
@@ -212,7 +225,8 @@ def _server(
         try:
             while not os.path.exists(path):
                 if server.poll() is not None:
-                    raise Unusable(f"{visible(program)} has ended: see {visible(place)}/log")
+                    said = (home / "log").read_text(errors="replace").splitlines()[-1:]
+                    raise Unusable(f"{visible(program)} has ended: {visible(' '.join(said))}")
                 time.sleep(_EVERY)
             yield server, f"unix://{quote(path)}", held
         finally:
@@ -227,11 +241,8 @@ async def _crawled(
     server: subprocess.Popen[bytes],
     screen: Screen,
     kept: list[int],
-) -> tuple[int | None, bool]:
-    """Crawl by the processes, until all have ended.
-
-    Return the exit status if they could not go on, and whether the crawl is finished.
-    """
+) -> tuple[_Crew, bool]:
+    """Crawl by the processes, until all have ended; return whether the crawl is finished."""
     async with opened_store(shared.store, shared.crawl) as store, trio.open_nursery() as nursery:
         crew = _Crew(options, home, shared, store.counts, screen, kept)
         nursery.start_soon(crew.obey, server)
@@ -239,13 +250,14 @@ async def _crawled(
         await crew.run()
         counts = None if crew.failed is not None else await store.counts()
         nursery.cancel_scope.cancel("all workers have ended")
-    return crew.failed, counts is not None and counts.added == counts.done
+    return crew, counts is not None and counts.added == counts.done
 
 
 class _Crew:
     """The workers of one run: each is started, and replaced if it ends before its time.
 
-    `failed` is the exit status if they cannot go on, None if they can.
+    `failed` is the exit status if they cannot go on, None if they can. One that has `complained`
+    of its list of URLs has done its work.
     """
 
     def __init__(
@@ -263,6 +275,7 @@ class _Crew:
         self._obeyed = self._deaths = 0
         self._done = -1
         self.failed: int | None = None
+        self.complained = False
 
     async def run(self) -> None:
         """Let the first worker begin or resume the crawl, and then the others join it."""
@@ -330,6 +343,7 @@ class _Crew:
             if status == WRONG_USAGE:
                 self._fail(WRONG_USAGE)
             stopped = _how(part) in _ENDED
+            self.complained |= stopped and status == FAULT
             if not stopped and not self._obeyed and self.failed is None:
                 await self._mourn(number, status)
         task_status.started()
@@ -343,7 +357,7 @@ class _Crew:
             await trio.sleep(_EVERY)
 
     async def _mourn(self, number: int, status: int) -> None:
-        """Say that a worker has ended before its time; give up if that goes on."""
+        """Tell the user that a worker has died; after some deaths without progress, end all."""
         counts = await self._counts()
         done = -1 if counts is None else counts.done
         self._deaths = 1 + self._deaths * (done == self._done)

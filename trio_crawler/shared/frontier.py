@@ -255,7 +255,7 @@ class SharedFrontier:
                 await self._leave()  # noqa: ASYNC102 - it shields itself
 
     async def _leave(self) -> None:
-        """Give back what this worker has; others need not wait until its lease runs out."""
+        """Give all hosts and jobs back, so that other workers get them at once."""
         with trio.move_on_after(_LEAVING, shield=True):
             await self._store.call("leave", packed(self._name))
 

@@ -71,13 +71,14 @@ class Leases:
             if now - since >= _IDLE:
                 self._parted.setdefault(place, [])
             # A strand waits until no more is in flight than the others of its host may have.
+            host = host_of(place)
             if place in self._parted and (
-                self.strands == 1 or self._limit(hosts, host_of(place), now)
+                self.strands == 1 or hosts.limit(host, self._shares()[host], now)
             ):
                 numbers = self._parted.pop(place)
                 self._numbers.difference_update(numbers)
                 del self._idle[place], self._more[place], self._jobs[place]
-                found.append(Back(place, _rest(hosts, host_of(place), now), numbers))
+                found.append(Back(place, _rest(hosts, host, now), numbers))
         return found
 
     def share(self, hosts: Hosts, jobs: Iterable[Job], now: float) -> None:
@@ -85,13 +86,14 @@ class Leases:
         if self.strands > 1:
             for job in jobs:
                 hosts.origin(job.url)
-            for host in set(map(host_of, self._more)):
-                self._limit(hosts, host, now)
+            for host, most in self._shares().items():
+                hosts.limit(host, most, now)
 
-    def _limit(self, hosts: Hosts, host: str, now: float) -> bool:
-        """Let a host have its share of requests; return whether no more are in flight."""
-        held = sum(host_of(each) == host for each in self._more if each not in self._parted)
-        return hosts.limit(host, self.per_host * held // self.strands, now)
+    def _shares(self) -> dict[str, int]:
+        """Return for each host how many requests this worker may have in flight there."""
+        held = Counter(map(host_of, self._more))
+        held.subtract(map(host_of, self._parted))
+        return {host: self.per_host * count // self.strands for host, count in held.items()}
 
     def part(self, hosts: Hosts, count: int, now: float) -> None:
         """Part with so many hosts, those with the fewest jobs, and with what waits there."""

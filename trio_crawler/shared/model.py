@@ -207,7 +207,7 @@ class StoreModel:
         return True
 
     def _offer(self, host: str, name: str, now: float, woken: set[str]) -> None:
-        """Tell the worker that holds the host of a new job; if none does, the host is ready."""
+        """Tell of a new job: its host is ready, unless a worker holds it, who gets the news."""
         holder = self._holder.get(host)
         if holder == name:
             woken.add(host)

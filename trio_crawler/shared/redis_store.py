@@ -105,7 +105,7 @@ class RedisStore:
         if not found:
             return None
         number = {name.decode(): int(value) for name, value in found.items() if value.isdigit()}
-        # By the time since the last call of any worker: nobody else ends the lease of the last.
+        # Only a call of a worker ends old leases: that of the last worker would never end.
         real = number["clock"] + (await client.time()).timestamp() * 1000 - number["wall"]
         leases = await client.zrange(f"{prefix}:sess", 0, -1, withscores=True)
         workers = [name.decode() for name, end in leases if end > real]
