@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import msgspec
 from net.test_arguments import CLASSES
+from sites.store_model import StoreModel
 from test_package import PUBLIC
 
 from trio_crawler import (
@@ -38,7 +39,6 @@ from trio_crawler.frontier import Hosts, Join, Plan
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import CookieStore
 from trio_crawler.report import CrawlFacts, Report, Warc
-from trio_crawler.shared import StoreModel
 
 HOME = "http://site.test/"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

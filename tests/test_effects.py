@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import inspect
-import itertools
 import random
 import re
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +20,7 @@ import trio
 from calls import CALLED, HOME, PAGE, call, parameters, short
 from msgspec.structs import replace
 from net.test_arguments import CLASSES
+from sites.store_model import StoreModel
 
 from trio_crawler import (
     Checks,
@@ -60,7 +60,7 @@ from trio_crawler.model import Answer, Purpose, RejectedLink, Sitemap
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import CrawlFacts, Report, Warc, csv_entry
 from trio_crawler.schedule.queues import FifoQueue
-from trio_crawler.shared import Refused, SharedFrontier, StoreModel, opened_store
+from trio_crawler.shared import SharedFrontier, opened_store
 from trio_crawler.store import Change, End, FileLock, Stream, merge
 from trio_crawler.store.store import Store
 from trio_crawler.testing import Web, html, redirect, robots
@@ -331,22 +331,6 @@ async def shared_by(tmp_path: Path, **given: Any) -> Any:
     return store.messages, home.name, runs
 
 
-async def modelled(**given: Any) -> Any:
-    """Return how long two workers took to join, and whether the lease of the first is over."""
-    store, began = StoreModel(**given), trio.current_time()
-    for name, ttl in (("a", 500), ("b", 60_000)):
-        join = [name, ttl, "{}", "", -1, False, 1 << 52]
-        await store.call("join", msgspec.msgpack.encode(join))
-    work = ["", 1, 500, [], [], 0, 0, [], [], False, 0, 0]
-    told = [round(trio.current_time() - began)]
-    for name in "ba":
-        try:
-            await store.call("work", msgspec.msgpack.encode([name, *work[1:]]))
-        except Refused as error:
-            told.append(error.reason)
-    return told
-
-
 def merged(tmp_path: Path, **given: Any) -> Any:
     """Merge the directory of a worker; return what is where, or the error."""
     for name in ("one", "two"):
@@ -552,7 +536,6 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3, "directory": "kept",
         "strands": 2, "settings": ({"a": 1}, {"directory": "kept"}),
     }),
-    "StoreModel": (modelled, {"delay": 1.0, "now": itertools.count(1_000, 1_000).__next__}),
     "merge": (merged, {"out": "other", "directories": ["nowhere"], "check": refuse}),
     "opened_store": (connected, {"url": "unix:///nowhere", "crawl": ""}),
     "JobChannel": (received, {"choose": lambda last: Job("http://chosen.test/")}),

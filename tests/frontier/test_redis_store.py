@@ -16,6 +16,7 @@ import pytest
 import trio
 import trustme
 from sites import valkey
+from sites.store_model import StoreModel
 
 from trio_crawler import (
     Crawler,
@@ -39,7 +40,6 @@ from trio_crawler.shared.message import (
     Work,
     packed,
 )
-from trio_crawler.shared.model import StoreModel
 from trio_crawler.shared.redis_store import RedisStore, opened_store
 from trio_crawler.store import Unusable
 from trio_crawler.testing import Web, html

@@ -16,6 +16,7 @@ import httpx
 import msgspec
 import pytest
 import trio
+from sites.store_model import StoreModel
 from trio.testing import MockClock
 
 from trio_crawler import (
@@ -35,7 +36,6 @@ from trio_crawler import (
 from trio_crawler.frontier import Plan
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import Back, Child, Join, Refused, Reply, Work, packed
-from trio_crawler.shared.model import StoreModel
 from trio_crawler.store import DifferentCrawl, merge
 from trio_crawler.store.opening import NAME
 from trio_crawler.testing import Web, html

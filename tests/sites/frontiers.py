@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 import trio
 from sites import valkey
+from sites.store_model import StoreModel
 
 from trio_crawler import Frontier, MemoryFrontier, SqliteFrontier
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import SharedStore
-from trio_crawler.shared.model import StoreModel
 from trio_crawler.shared.redis_store import opened_store
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"

@@ -3,7 +3,7 @@
 A worker is a whole crawler with a `SharedFrontier`. For the hosts that it holds its own `Hosts`
 decide, as in any other crawl. The store knows which URLs are seen, which wait and which are out,
 who holds a host, and the counts. `opened_store` connects to a `RedisStore`, on a Valkey or Redis
-server; `StoreModel` is a store in memory. The module `message` has what worker and store exchange.
+server. The module `message` has what worker and store exchange.
 """
 
 import lazy_loader

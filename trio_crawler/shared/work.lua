@@ -1,6 +1,7 @@
 -- The store of one shared crawl: three commands, each one atomic step.
 -- KEYS[1] is "{crawl}"; ARGV is "join", "work" or "leave", its message in MessagePack, and in tests
--- the time. `message.py` has the fields of the messages, and `model.py` is this script in Python.
+-- the time. `message.py` has the fields of the messages, and `store_model.py` of the tests is this
+-- script in Python.
 -- All checks come before the first write: an error undoes nothing.
 --
 --   :meaning :salt     what defines the crawl, and the salt of its keys

@@ -1,7 +1,6 @@
-"""The store as a model in Python: the same messages as of a real one, in memory."""
+"""The store of a shared crawl as a model in Python: `work.lua` once more, in memory."""
 
-# No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
-# `__module__`, which is set to another module.
+from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from math import ceil
 import msgspec
 import trio
 
-from trio_crawler.arguments import check_function, check_number
 from trio_crawler.shared.message import (
     MOST_OF_A_HOST,
     Back,
@@ -29,17 +27,12 @@ _MOST_GAP = 1_000
 
 
 class StoreModel:
-    """One shared crawl in memory, for workers in one process, such as tests in virtual time.
+    """One shared crawl in memory, for workers in one process.
 
     A call takes `delay` seconds of Trio's clock. `now` returns the time in milliseconds.
     """
 
-    __module__ = "trio_crawler.shared"
-
     def __init__(self, *, delay: float = 0.0, now: Callable[[], float] | None = None) -> None:
-        check_number("delay", delay, least=0)
-        if now is not None:
-            check_function("now", now, "a function that returns milliseconds")
         self._delay = delay
         self._time = now or (lambda: trio.current_time() * 1000)
         self.meaning: str | None = None
