@@ -22,6 +22,7 @@ from docutils.parsers.rst import directives
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -311,6 +312,23 @@ def tab(block: nodes.Node) -> str:
     raise ValueError(f"a column needs a title: {block}")
 
 
+OPTION = re.compile(r"(--[a-z][\w-]*)( .*)?")
+
+
+def link_options(app: Sphinx, doctree: nodes.document) -> None:
+    """Let each option that a page of the guide names lead to where it is explained."""
+    where = app.env.docname
+    for literal in list(doctree.findall(nodes.literal)):
+        found = OPTION.fullmatch(literal.astext())
+        inside = isinstance(literal.parent, nodes.reference | nodes.title)
+        if found and not inside and where.startswith("guide/"):
+            link = addnodes.pending_xref(
+                refdomain="std", reftype="option", reftarget=found[1], refdoc=where
+            )
+            literal.replace_self(link)
+            link += literal
+
+
 def without_contents(
     app: Sphinx,
     name: str,
@@ -328,6 +346,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "pair": Pair, "run": Run, "step": Step, "picture": Picture, "columns": Columns,
     }.items():  # fmt: skip
         app.add_directive(name, kind)
+    app.connect("doctree-read", link_options)
     # After the theme's own, which decides by the length of the page.
     app.connect("html-page-context", without_contents, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
+import click
 import pytest
 from bench import figures
 from cases import for_each
@@ -22,7 +23,8 @@ from cases import for_each
 import trio_crawler
 from trio_crawler import check, frontier, ledger, model, net, report, shared, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
-from trio_crawler.cli.main import command, demo_command, report_command
+from trio_crawler.cli.main import _COMMANDS as COMMANDS
+from trio_crawler.cli.main import command
 from trio_crawler.schedule.host_state import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -247,29 +249,48 @@ def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
 # The options.
 
 
-def options(of: GroupedCommand) -> str:
-    """Write the options of a command, in their groups."""
-    rows: list[str] = []
+def entry(member: click.Option, context: click.Context) -> tuple[str, str]:
+    """Return the names of an option and what it does, as the help says it."""
+    names, effect = member.get_help_record(context) or ("", "")
+    effect = effect.replace("  ", " ").replace("<", "&lt;").replace("*", "\\*")
+    effect = re.sub(r"(?<!\S)(--[\w-]+|rel=nofollow)", r"`\1`", effect)
+    return names.replace(" / ", ", "), effect
+
+
+def options(words: str, of: click.Command, known: dict[str, str]) -> str:
+    """Write each option of a command as an object, in their groups, if it is not known yet."""
     context = of.make_context(of.name, [], resilient_parsing=True)
-    for heading, members in of.groups(context).items():
-        rows += ["", f"**{heading}**", "", "| option | effect |", "|---|---|"]
-        for told in filter(None, (member.get_help_record(context) for member in members)):
-            names, effect = (part.replace("|", "\\|").replace("  ", " ") for part in told)
-            effect = effect.replace("<", "&lt;").replace("*", "\\*")
-            effect = re.sub(r"(?<!\S)(--[\w-]+|rel=nofollow)", r"`\1`", effect)
-            rows.append(f"| `{names}` | {effect} |")
-    return "\n".join(rows).strip() + "\n"
+    shown = [each for each in of.get_params(context) if isinstance(each, click.Option)]
+    groups = of.groups(context) if isinstance(of, GroupedCommand) else {"": shown}
+    rows = [] if of is command else [f"## `{words}`", "", f"```{{program}} {words}\n```", ""]
+    same = []
+    for heading, members in groups.items():
+        told = dict(filter(all, (entry(member, context) for member in members)))
+        told.pop("-h, --help", None)
+        new = {names: effect for names, effect in told.items() if known.get(names) != effect}
+        known |= {names: effect for names, effect in new.items() if names not in known}
+        same += [names.split(", ")[-1].split()[0] for names in told if names not in new]
+        rows += [f"## {heading}", ""] if of is command else []
+        for names, effect in new.items():
+            rows += [f"```{{option}} {names}", effect, "```", ""]
+    if len(same) < 0.8 * len(known):
+        rows += ["As above: " + ", ".join(f"`{name}`" for name in same) + ".", ""] if same else []
+    else:
+        rows += ["It has the options above, too.", ""]
+    return "\n".join(rows)
 
 
 def test_the_options_are_told_from_their_declarations(recorded: Record) -> None:
-    commands = {"URL...": command, "report DIR": report_command, "demo": demo_command}
-    parts = [f"## `trio-crawler {words}`\n\n{options(of)}" for words, of in commands.items()]
-    recorded(GENERATED / "options.md", "\n".join(parts))
+    commands = {name: of for name, of in COMMANDS.items() if name not in ("crawl", "completion")}
+    known: dict[str, str] = {}
+    parts = [options(f"trio-crawler {name}".strip(), of, known)
+             for name, of in {"": command, **commands}.items()]  # fmt: skip
+    recorded(GENERATED / "options.md", "\n".join(parts).strip() + "\n")
 
 
 def test_no_option_is_missing_from_the_page() -> None:
     page = (GENERATED / "options.md").read_text()
-    for each in (command, report_command, demo_command):
+    for each in COMMANDS.values():
         for parameter in each.params:
             assert all(name in page for name in parameter.opts if name.startswith("--"))
 
