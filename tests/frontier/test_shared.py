@@ -23,6 +23,7 @@ from trio_crawler import (
     ArgumentError,
     Checks,
     Crawler,
+    HostPoliteness,
     Job,
     Limits,
     Outcome,
@@ -87,11 +88,12 @@ async def crawled(
     late: float = 0.0,
     strands: int = 1,
     pages: dict[str, Response] | None = None,
+    frontiers: list[SharedFrontier] | None = None,
     **given: Any,
 ) -> Shared:
     """Crawl by three workers; one of them `leaves` after so many outcomes, if that says so.
 
-    Each begins so many seconds `late` after the one before.
+    Each begins so many seconds `late` after the one before. Their `frontiers` are put on a list.
     """
     web = Web(site() if pages is None else pages, delay=0.2)
     found = Shared(store or StoreModel(delay=0.01))
@@ -110,11 +112,14 @@ async def crawled(
             found.flying[host] -= 1
 
     async def work(number: int) -> None:
+        frontier = SharedFrontier(found.store, meaning={}, ttl=5, strands=strands)
+        if frontiers is not None:
+            frontiers.append(frontier)
         crawler = Crawler(
             [HOME],
             scope=lambda job: True,
             fetch=fetch,
-            frontier=SharedFrontier(found.store, meaning={}, ttl=5, strands=strands),
+            frontier=frontier,
             sitemaps=Sitemaps(follow=False),
             **about,
         )
@@ -194,6 +199,64 @@ async def test_workers_share_the_strands_of_one_host_and_its_limit(
     assert min(found.by_worker) >= count // WORKERS // 3
     assert 6 <= found.peak["h0.test"] <= 8
     assert found.store.added == found.store.done == count + 1
+
+
+def tree(host: str, count: int, *others: str) -> dict[str, Response]:
+    """Return so many pages of a host, of which the first one links to others, too."""
+    links = {each: [f"/{10 * each + more}" for more in range(1, 11)] for each in range(count)}
+    return {
+        f"http://{host}/{page or ''}": html(
+            *links[page][: max(0, count - 10 * page - 1)], *(() if page else others)
+        )
+        for page in range(count)
+    }
+
+
+def has_too_much(frontier: SharedFrontier) -> bool:
+    """Whether a worker holds hosts that its tasks leave alone, beside those it parts with."""
+    leases = frontier._leases
+    held = leases._more.keys() - leases._parted.keys()
+    return not frontier.jobs.idle and frontier.hosts.ready > 0 and len(held) > 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "per_host", "delayed"),
+    [
+        ([600] + [3] * 600, 2, 0),
+        ([500] * 5 + [3] * 100, 10, 0),
+        ([20] * 10 + [150] * 10, 10, 10),
+    ],
+    ids=["one huge", "few large", "delays"],
+)
+async def test_no_worker_waits_two_seconds_while_another_has_more_than_it_can_ask(
+    autojump_clock, sizes: list[int], per_host: int, delayed: int
+) -> None:
+    homes = [f"http://h{number}.test/" for number in range(len(sizes))]
+    pages: dict[str, Response] = {}
+    for number, size in enumerate(sizes):
+        pages |= tree(f"h{number}.test", size, *(() if number else homes))
+    slow = {f"h{number}.test": HostPoliteness(delay=5) for number in range(delayed)}
+    polite = Politeness(per_host=per_host, robots=False, hosts=slow)
+    frontiers: list[SharedFrontier] = []
+    waited: Counter[int] = Counter()
+    longest = 0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            await trio.sleep(0.1)
+            for number, each in enumerate(frontiers):
+                others = any(map(has_too_much, {*frontiers} - {each}))
+                idle = each.jobs.idle and not each.hosts.ready
+                waited[number] = waited[number] + 1 if idle and others else 0
+                longest = max(longest, waited[number])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        found = await crawled(pages=pages, politeness=polite, frontiers=frontiers)
+        nursery.cancel_scope.cancel()
+    assert (len(found.ends), set(found.hits.values())) == (sum(sizes), {1})
+    assert longest < 20
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class StoreModel:
         self._expiry: dict[str, float] = {}
         self._of: defaultdict[str, set[str]] = defaultdict(set)
         self._news: defaultdict[str, set[str]] = defaultdict(set)
-        self._short: set[str] = set()
+        self._short: dict[str, int] = {}
         self._clock = self._wall = self._real = self._ends = 0.0
 
     async def call(self, command: str, message: bytes) -> bytes:
@@ -105,7 +105,7 @@ class StoreModel:
         """End a session: what it had goes to the front of the queues, and its hosts are free."""
         del self._seq[name], self._expiry[name]
         self._news.pop(name, None)
-        self._short.discard(name)
+        self._short.pop(name, None)
         for number, (host, job) in sorted(self._out.pop(name, {}).items(), reverse=True):
             self._queues[host].appendleft((number, job))
         for host in self._of.pop(name, ()):
@@ -231,11 +231,16 @@ class StoreModel:
         """
         name, mine, want, shed = work.name, self._of[work.name], work.want, 0
         share = max(1, ceil((len(self._holder) + len(self._ready)) / len(self._seq)))
-        (self._short.add if want and len(mine) < share else self._short.discard)(name)
-        if self._short - {name}:
-            want, shed = min(want, max(0, share - len(mine))), max(0, len(mine) - share)
-        granted, room = [], work.room
+        self._short.pop(name, None)
+        others = len(self._short)
         due = sorted((at, host) for host, at in self._ready.items() if at <= now)
+        if any(hosts < share for hosts in self._short.values()):
+            want, shed = min(want, max(0, share - len(mine))), max(0, len(mine) - share)
+        if work.want:
+            self._short[name] = len(mine)
+        elif len(mine) > 1 and len(due) < others:
+            shed = max(shed, ceil(len(mine) / 4))
+        granted, room = [], work.room
         taken = [host for _, host in due[:want]] if room > 0 else []
         for host in taken:
             self._holder[host] = name

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.schedule.hosts import Hosts
+from trio_crawler.schedule.origin import Origin
 from trio_crawler.shared.message import MOST_OF_A_HOST, Back, Grant, host_of, job_of, place_of
 
 _IDLE = 0.3
@@ -96,10 +97,16 @@ class Leases:
         return {host: self.per_host * count // self.strands for host, count in held.items()}
 
     def part(self, hosts: Hosts, count: int, now: float) -> None:
-        """Part with so many hosts, those with the fewest jobs, and with what waits there."""
-        held = [place for place in self._more if place not in self._parted]
-        held.sort(key=lambda place: (self._jobs[place], place))
-        for place in held[: max(0, count - len(self._parted))]:
+        """Part with so many hosts, those with the fewest jobs, and with what waits there.
+
+        Those without a request in flight come first: others get them at once.
+        """
+        held = [
+            (any(each.host.load.in_flight for each in _origins(hosts, place)), jobs, place)
+            for place, jobs in self._jobs.items()
+            if place in self._more and place not in self._parted
+        ]
+        for _, _, place in sorted(held)[: max(0, count - len(self._parted))]:
             others, numbers = list[Job](), list[int]()
             for job in hosts.part(host_of(place)):
                 if isinstance(job, StoredJob) and place_of(job.url, self.strands) == place:
@@ -120,6 +127,11 @@ class Leases:
 
 def _rest(hosts: Hosts, host: str, now: float) -> int:
     """Return the milliseconds until a host may be asked again."""
-    origins = (hosts.known(f"{scheme}://{host}/") for scheme in ("http", "https"))
-    free = max((each.state.free for each in origins if each is not None), default=-math.inf)
+    free = max((each.state.free for each in _origins(hosts, host)), default=-math.inf)
     return max(0, math.ceil((free - now) * 1000)) if free > -math.inf else 0
+
+
+def _origins(hosts: Hosts, place: str) -> list[Origin]:
+    """Return the records of a host: by http, by https or both."""
+    urls = (f"{scheme}://{host_of(place)}/" for scheme in ("http", "https"))
+    return [origin for origin in map(hosts.known, urls) if origin is not None]

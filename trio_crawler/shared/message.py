@@ -67,7 +67,6 @@ SharedStore.__module__ = "trio_crawler.shared"
 class Join(msgspec.Struct, array_like=True):
     """A worker joins: its name, which no other has had, and its lease.
 
-    The first one brings the meaning and the salt of the crawl (in hexadecimal), its page budget,
     -1 for none, and whether its levels are kept. Another one may leave the meaning empty. All end
     after the `limit` of the first one, or of the one that comes when all others have left.
     """
@@ -158,7 +157,7 @@ class Reply(msgspec.Struct, array_like=True):
     - `added`, `done`: the jobs of the crawl, and those that have ended: equal when it is over;
     - `over`: why the crawl ends early, "" if it does not;
     - `due`: the time until a host is ready, -1 if none rests;
-    - `shed`: how many hosts the worker has beyond its share, while another is short of them.
+    - `shed`: how many hosts the worker is to give back, since another one is short of work.
     """
 
     again: bool

@@ -13,7 +13,7 @@
 --   :hold              host -> worker      :of:WORKER  its hosts    :k:WORKER  those with news
 --   :ready :rest       host -> when it may be taken; and when its rest is over, if nothing waits
 --   :sess :w:WORKER    worker -> when its lease ends; the number of its last message
---   :dead :short       workers whose jobs are given back; those that have fewer hosts than others
+--   :dead :short       workers whose jobs are given back; those that can ask more -> their hosts
 local T, command, m = KEYS[1], ARGV[1], cmsgpack.unpack(ARGV[2])
 local call = redis.call
 local N, READY, SESSIONS, HOLD, REST = T..':n', T..':ready', T..':sess', T..':hold', T..':rest'
@@ -75,7 +75,7 @@ end
 local function end_session(name)
   call('DEL', key('w', name), key('k', name))
   call('ZREM', SESSIONS, name)
-  call('SREM', SHORT, name)
+  call('ZREM', SHORT, name)
 end
 
 local function join()
@@ -217,14 +217,21 @@ local function work()
     out = tonumber(call('HGET', N, 'out'))
   end
 
-  -- A fair share of the hosts, while another worker is short of them: who has more gives some back.
+  -- While a worker that has less than its share of the hosts is short of work, who has more than
+  -- its own gives some back. While any is short, who is not gives a quarter, unless as many hosts
+  -- are ready as workers are short.
   local granted, put, shed = {}, {}, 0
   local function fair()
     local mine, total = call('SCARD', OF), call('HLEN', HOLD) + call('ZCARD', READY)
     local share = math.max(1, math.ceil(total / call('ZCARD', SESSIONS)))
-    call(want > 0 and mine < share and 'SADD' or 'SREM', SHORT, name)
-    if call('SCARD', SHORT) > call('SISMEMBER', SHORT, name) then
+    call('ZREM', SHORT, name)
+    local others = call('ZCARD', SHORT)
+    if others > 0 and call('ZCOUNT', SHORT, 0, share - 1) > 0 then
       want, shed = math.min(want, math.max(0, share - mine)), math.max(0, mine - share)
+    end
+    if m[6] > 0 then call('ZADD', SHORT, mine, name)
+    elseif mine > 1 and call('ZCOUNT', READY, '-inf', num(now)) < others then
+      shed = math.max(shed, math.ceil(mine / 4))
     end
   end
   local function fill(host)
