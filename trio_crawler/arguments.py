@@ -18,6 +18,12 @@ class ArgumentError(ValueError):
 
     `argument` is the name of the argument. `named(name)` returns the message with another name:
     that of the option or the form field that the value came from, for example.
+
+    >>> try:
+    ...     Limits(max_depth=-1)
+    ... except ArgumentError as error:
+    ...     print(error.argument, "|", error, "|", error.named("--depth"))
+    max_depth | max_depth must be 0 or more, not -1 | --depth must be 0 or more, not -1
     """
 
     __module__ = "trio_crawler"

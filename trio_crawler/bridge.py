@@ -28,7 +28,18 @@ _CRAWLER = "a Crawler, or an async context manager of one (see contextlib.asyncc
 
 
 class BridgedOutcomes(AsyncIterator[Outcome]):
-    """The outcomes of a crawl, as `bridged` yields them; each item is a checkpoint."""
+    """The outcomes of a crawl, as `bridged` yields them; each item is a checkpoint.
+
+    >>> async def count() -> int:
+    ...     web = Web({"/": html("/a", "/b"), "/a": html(), "/b": html()})
+    ...     async with bridged(lambda: Crawler([web.url], fetch=web)) as outcomes:
+    ...         assert isinstance(outcomes, BridgedOutcomes)
+    ...         async for outcome in outcomes:
+    ...             outcomes.stop()
+    ...         return outcomes.statistics().admitted
+    >>> asyncio.run(count())
+    3
+    """
 
     __module__ = "trio_crawler"
 

@@ -38,6 +38,16 @@ class Crawler:
     hosts than those of `seeds` are not followed. The caller closes a `fetch`, `frontier` or
     `seed_stream` that it passes in. One crawler makes one crawl. Raises TypeError or ValueError,
     naming the argument, for an invalid value.
+
+    >>> web = Web({"/": html("/a", "/gone"), "/a": html()})
+    >>> async def statuses() -> dict[str, int]:
+    ...     async with Crawler([web.url], fetch=web).outcomes() as outcomes:
+    ...         return {o.url: o.status async for o in outcomes if isinstance(o, Page)}
+    >>> for url, status in sorted(trio.run(statuses).items()):
+    ...     print(status, url)
+    200 http://site.test/
+    200 http://site.test/a
+    404 http://site.test/gone
     """
 
     __module__ = "trio_crawler"

@@ -33,6 +33,14 @@ class PageFacts(msgspec.Struct, frozen=True, omit_defaults=True):
       http ("mixed content").
     - `scripted`: whether a script makes the page: it has a script, an empty element for its
       result, and fewer than ten words.
+
+    >>> page = Response(200, httpx.Headers({"content-type": "text/html"}), b"<h1>Bread</h1>")
+    >>> web = Web({"/": page})
+    >>> async def facts() -> list[PageFacts | None]:
+    ...     async with Crawler([web.url], fetch=web, facts=True).outcomes() as outcomes:
+    ...         return [page.facts async for page in outcomes]
+    >>> [each.h1 for each in trio.run(facts)]
+    [('Bread',)]
     """
 
     __module__ = "trio_crawler"

@@ -11,7 +11,11 @@ __all__ = ["NOT_WHOLE", "REASONS", "About", "Kind", "Reason", "Weight", "of_kind
 
 
 class Reason(StrEnum):
-    """Why a link was rejected, why a URL was skipped or failed, or a flaw of a page or sitemap."""
+    """Why a link was rejected, why a URL was skipped or failed, or a flaw of a page or sitemap.
+
+    >>> Reason("no_such_host") is Reason.NO_SUCH_HOST
+    True
+    """
 
     __module__ = "trio_crawler"
 

@@ -59,6 +59,12 @@ class Web:
     `hits` counts the requests by URL, `in_flight` is the number of requests without an answer yet,
     and `peak` is the highest value that it had. `random` is seeded: the same crawl of a new `Web`
     takes exactly the same virtual time.
+
+    >>> web = Web({"/": html("/a"), "/a": fault(Reason.TIMEOUT)}, delay=0.01)
+    >>> trio.run(Crawler([web.url], fetch=web).crawl).failures
+    1
+    >>> web.hits["http://site.test/"], web.peak
+    (1, 1)
     """
 
     sends_credentials = False
@@ -153,7 +159,11 @@ class Web:
 
 
 def html(*links: str, title: str = "", status: int = 200) -> Response:
-    """Return a page that links to `links`."""
+    """Return a page that links to `links`.
+
+    >>> html("/a", title="Home").body
+    b'<!doctype html><title>Home</title><a href="/a">/a</a>'
+    """
     several_strings("links", links)
     check_kind("title", title, str, "a str")
     anchors = "".join(f'<a href="{escape(link)}">{escape(link)}</a>' for link in links)
@@ -162,13 +172,21 @@ def html(*links: str, title: str = "", status: int = 200) -> Response:
 
 
 def robots(*lines: str) -> Response:
-    """Return a robots.txt of these lines."""
+    r"""Return a robots.txt of these lines.
+
+    >>> robots("User-agent: *", "Disallow: /private/").body
+    b'User-agent: *\nDisallow: /private/'
+    """
     several_strings("lines", lines)
     return Response(200, _content_type("text/plain"), "\n".join(lines).encode())
 
 
 def redirect(target: str, status: int = 302) -> Response:
-    """Return a redirect to `target`."""
+    """Return a redirect to `target`.
+
+    >>> redirect("/new", 301).headers["location"]
+    '/new'
+    """
     check_kind("target", target, str, "a URL or a path as a str")
     check_whole("status", status)
     if status not in REDIRECTS:
@@ -177,7 +195,11 @@ def redirect(target: str, status: int = 302) -> Response:
 
 
 def fault(reason: Reason = Reason.RESET, detail: str = "made by the test") -> Fault:
-    """Return a network fault."""
+    """Return a network fault.
+
+    >>> fault(Reason.TLS, "expired")
+    Fault(reason=<Reason.TLS: 'tls'>, detail='expired', phase=None, about=None)
+    """
     return Fault(reason, detail)
 
 

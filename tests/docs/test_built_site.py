@@ -125,6 +125,7 @@ EXPLAINED = {
     "resume": "A crawl that lasts",
     "login": "The command",
     "junit": "Check a site in CI",
+    "no_such_host": "trio_crawler.Reason.NO_SUCH_HOST",
 }
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib.util
 import inspect
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
+from tempfile import mkdtemp
 from types import ModuleType
 from xml.etree import ElementTree
 
@@ -19,12 +23,16 @@ import click
 import pytest
 from bench import figures
 from cases import for_each
+from sites.valkey import server
 
 import trio_crawler
 from trio_crawler import check, frontier, ledger, model, net, report, shared, store, testing
 from trio_crawler.cli.declaration import GroupedCommand
 from trio_crawler.cli.main import _COMMANDS as COMMANDS
 from trio_crawler.cli.main import command
+from trio_crawler.reason import REASONS, Kind, Reason
+from trio_crawler.report.codes import _REMEDIES as REMEDIES
+from trio_crawler.report.codes import explained
 from trio_crawler.schedule.host_state import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,6 +140,8 @@ def test_the_states_of_a_host_are_drawn_from_the_rules_of_the_scheduler(recorded
 
 # The reference.
 
+REFERENCE = {page: page.read_text() for page in sorted((GUIDE / "reference").glob("*.md"))}
+
 
 def public() -> Iterator[str]:
     """Name all that somebody may import, as the reference names it."""
@@ -224,26 +234,124 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
 FUNCTIONS = (type(public), property, classmethod, staticmethod)
 
 
-def shown() -> Counter[str]:
-    """Count the pages of the reference that have each name."""
-    names: Counter[str] = Counter()
-    for page in (GUIDE / "reference").glob("*.md"):
-        text = page.read_text()
-        names.update(re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE))
-        included = re.findall(r"^```\{include\} \.\./\.\./generated/(.+)\.md", text, re.MULTILINE)
-        names.update(f"trio_crawler.{name}" for name in included if name != "options")
-    return names
+def named(page: Path) -> list[str]:
+    """Return the names that a page of the reference has."""
+    text = page.read_text()
+    names = re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE)
+    included = re.findall(r"^```\{include\} \.\./\.\./generated/(.+)\.md", text, re.MULTILINE)
+    return names + [
+        f"trio_crawler.{name}" for name in included if name not in ("options", "reasons")
+    ]
 
 
 def test_every_public_name_is_on_one_page_of_the_reference() -> None:
-    assert shown() == Counter(public())
+    assert Counter(name for page in REFERENCE for name in named(page)) == Counter(public())
 
 
-def test_the_groups_of_reasons_are_those_of_their_declaration() -> None:
-    declared = (PACKAGE / "reason.py").read_text()
-    firsts = re.findall(r"    # .+\n    (\w+) =", declared)
-    told = re.findall(r"[Ff]rom `(\w+)` on", (GUIDE / "reference/outcomes.md").read_text())
-    assert told == [first for first in firsts if first != "BAD_SITEMAP"]
+# The examples.
+
+BLOCK = re.compile(r"^```(?:pycon|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAIR = re.compile(r"^:::\{pair\} (\S+)$", re.MULTILINE)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def example(name: str) -> str:
+    """Return what the docstrings of a name show of its use."""
+    found = value(name)
+    members = vars(found).values() if inspect.isclass(found) else ()
+    kept = [found] if not is_plain(name) else []
+    texts = [inspect.getdoc(each) or "" for each in [*kept, *members] if hasattr(each, "__doc__")]
+    return "\n\n".join(text for text in texts if ">>>" in text)
+
+
+EXAMPLES_OF = {name: example(name) for name in public()}
+
+
+@pytest.fixture
+def run_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """Return what runs an example, in an empty folder, and says how it differs from the page."""
+    begin = BLOCK.findall(REFERENCE[GUIDE / "reference/index.md"])[0]
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(begin, "index.md", "exec"), names)
+
+    def told(text: str) -> str:
+        monkeypatch.chdir(mkdtemp(dir=tmp_path))
+        said = StringIO()
+        test = doctest.DocTestParser().get_doctest(text, dict(names), "example", None, 0)
+        doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.write)
+        return said.getvalue()
+
+    return told
+
+
+@for_each("name", [name for name in EXAMPLES_OF if EXAMPLES_OF[name]])
+def test_the_example_of_a_docstring_is_true(name: str, run_example: Callable[[str], str]) -> None:
+    wrong = run_example(EXAMPLES_OF[name])
+    assert not wrong, wrong
+
+
+@for_each("page", [page for page in REFERENCE if "```pycon" in REFERENCE[page]])
+def test_the_examples_of_a_page_of_the_reference_are_true(
+    page: Path, run_example: Callable[[str], str], tmp_path: Path
+) -> None:
+    text = "\n".join(block for block in BLOCK.findall(REFERENCE[page]) if ">>>" in block)
+    with ExitStack() as stack:
+        if (given := "redis://127.0.0.1:6379/0") in text:
+            (home := tmp_path / "server").mkdir()
+            text = text.replace(given, stack.enter_context(server(home)))
+        wrong = run_example(text)
+        assert not wrong, wrong
+
+
+@for_each("page", [page for page in REFERENCE if named(page)])
+def test_every_public_name_has_an_example_on_its_page(page: Path) -> None:
+    text = REFERENCE[page]
+    shown = [*BLOCK.findall(text), *(EXAMPLES_OF[name] for name in named(page))]
+    code = [each.source for block in shown for each in doctest.DocTestParser().get_examples(block)]
+    code += [(DOCS / program).read_text() for program in PAIR.findall(text)]
+    words = set(re.findall(r"\w+", "\n".join(code)))
+    assert {name.rpartition(".")[2] for name in named(page)} <= words
+
+
+def remedy(reason: Reason) -> str:
+    """Say what mends a link that ends for a reason, or lets the crawl follow it."""
+    about = REASONS[reason]
+    if about.unasked:
+        way = about.way or about.option
+        if way.startswith("--") or "--" not in about.unasked:
+            return f"{way[:1].upper()}{way[1:]}." if way else ""
+        return (
+            ": ".join(filter(None, (f"{about.unasked[0].upper()}{about.unasked[1:]}", way))) + "."
+        )
+    return "" if about.kind is Kind.FLAW and reason not in REMEDIES else explained(reason)[1]
+
+
+def reasons() -> Iterator[str]:
+    """Yield all reasons in their groups, which the comments of their declaration name."""
+    declared = (PACKAGE / "reason.py").read_text().partition("class Reason")[2].split("\n\n\n")[0]
+    for line in re.sub(r"\n    # (?=[a-z])", " ", declared).splitlines():
+        if found := re.match(r"    # ([A-Z].+?)(?:[:,] (.+?))?[.;] ?(.*)", line):
+            yield f"## {found[1]}\n"
+            parts = [
+                re.sub("^which", "it", part).rstrip(".") for part in found.groups()[1:] if part
+            ]
+            yield "".join(f"{part[0].upper()}{part[1:]}. " for part in parts)
+        if found := re.match(r"    ([A-Z]\w+) = ", line):
+            reason = Reason[found[1]]
+            yield f'\n```{{py:attribute}} trio_crawler.Reason.{reason.name}\n:value: "{reason}"\n'
+            yield f"{REASONS[reason].sentence}. {remedy(reason)}".strip() + "\n```\n"
+    yield "## Other codes of a check\n\n| code | what it says | what mends it |\n|---|---|---|"
+    for code in sorted({*REMEDIES, "301", "302", "500"} - set(Reason)):
+        says, mends = explained(code)
+        yield f"| `{code}` | {says} | {mends} |"
+
+
+def test_every_reason_is_told_with_its_cause_and_its_remedy(recorded: Record) -> None:
+    text = "\n".join(reasons())
+    assert all(f"trio_crawler.Reason.{reason.name}\n" in text for reason in Reason)
+    recorded(
+        GENERATED / "reasons.md", re.sub(r"--[a-z][\w-]+(?: external)?", r"`\g<0>`", text) + "\n"
+    )
 
 
 # The options.

@@ -28,6 +28,11 @@ class Comparison:
 
     `new` are the findings that the baseline does not have, `known` those that it has, both by page
     and line. `mended` are the entries of the baseline that were not found again, in order.
+
+    >>> known = Baseline([Identity(page="/", target="/mended", code="404")])
+    >>> comparison = known.compare([])
+    >>> comparison == Comparison(mended=(Identity("/", "/mended", "404"),))
+    True
     """
 
     __module__ = "trio_crawler.check"
@@ -45,6 +50,12 @@ class Baseline:
     same path on two hosts have one entry as well.
 
     Raises TypeError if one of `known` is not an `Identity`.
+
+    >>> page, url = "https://e.org/", "https://e.org/x"
+    >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
+    >>> baseline = Baseline([Identity(page="/", target="/x", code="404")])
+    >>> baseline.compare([finding]).known == (finding,)
+    True
     """
 
     __module__ = "trio_crawler.check"
@@ -79,6 +90,11 @@ def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
     version of the format. Each other line is one entry with the keys `page`, `target` and `code`
     of an `Identity`. The lines are sorted and distinct, so that two versions can be compared and
     merged line by line.
+
+    >>> page, url = "https://e.org/", "https://e.org/x"
+    >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
+    >>> b"".join(write_baseline([finding])).decode().splitlines()
+    ['{"trio_crawler_baseline":1}', '{"page":"/","target":"/x","code":"404"}']
     """
     check_iterable("findings", findings, "findings")
     return _written(findings)
@@ -99,6 +115,10 @@ def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Bas
     Blank lines are left out, and the order of the entries does not matter. Raises ValueError,
     naming the file and the line, for any other content, for another version, and if there are
     more than `most` distinct entries.
+
+    >>> lines = [b'{"trio_crawler_baseline":1}', b'{"page":"/","target":"/x","code":"404"}']
+    >>> read_baseline(lines, "known.jsonl")
+    Baseline(known=frozenset({Identity(page='/', target='/x', code='404')}))
     """
     check_iterable("lines", lines, "lines")
     check_kind("file", file, str, "the name of a file")

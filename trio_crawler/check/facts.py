@@ -34,7 +34,19 @@ _SHORT = re.compile(r"-[A-Za-z]").fullmatch
 
 
 class NotChecked(NamedTuple):
-    """A link that was not checked: its kind (or scheme), the reason, and its page and place."""
+    """A link that was not checked: its kind (or scheme), the reason, and its page and place.
+
+    >>> web = Web({"/": html("https://other.test/")})
+    >>> async def unchecked() -> list[NotChecked]:
+    ...     with LinkCheck(why=10) as check:
+    ...         async with Crawler([web.url], fetch=web).outcomes() as outcomes:
+    ...             async for outcome in outcomes:
+    ...                 check.add(outcome)
+    ...         list(check.findings())
+    ...         return list(check.listed)
+    >>> [(each.kind, each.reason, each.link.url) for each in trio.run(unchecked)]
+    [(<LinkKind.A: 'a'>, 'other_site', 'https://other.test/')]
+    """
 
     kind: str
     reason: str
@@ -112,6 +124,10 @@ class CheckFacts:
     - `version` is that of the program.
 
     Raises TypeError or ValueError, naming the fact, for an invalid value.
+
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC), checked={"a": 12})
+    >>> facts.date.year, facts.checked, facts.mended
+    (2026, {'a': 12}, None)
     """
 
     __module__ = "trio_crawler.check"
@@ -165,6 +181,9 @@ def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
     Secrets are the values of the options that `secret` names (`--auth`, `-H`), in the next word,
     after an equals sign or joined to a short option; and what stands before the `@` of a URL. A
     value that begins with `@` only names where the secret is, and stays.
+
+    >>> command_line(["trio-crawler", "--auth", "me:secret", "https://e.org/"], secret=["--auth"])
+    'trio-crawler --auth *** https://e.org/'
     """
     flags = frozenset(several_strings("secret", secret))
     shown: list[str] = []

@@ -50,7 +50,11 @@ def data_name_of(url: str, path_of: PathOf) -> str:
 
 
 class Hop(NamedTuple):
-    """One redirect: its status, and the URL that it leads to."""
+    """One redirect: its status, and the URL that it leads to.
+
+    >>> Hop(301, "https://e.org/new")
+    Hop(status=301, url='https://e.org/new')
+    """
 
     status: int
     url: str
@@ -62,6 +66,9 @@ class Identity(NamedTuple):
     `page` is the path and query of the page, "" for a seed. `target` has the fragment; on the host
     of the page it is the path and query as well, so that a finding on a staging server is that of
     production.
+
+    >>> Identity(page="/about.html", target="/gone", code="404")
+    Identity(page='/about.html', target='/gone', code='404')
     """
 
     page: str
@@ -86,6 +93,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     - `external` is whether the target is outside of the site.
 
     Raises TypeError or ValueError for another verdict or a code that does not exist.
+
+    >>> finding = Finding(
+    ...     verdict=Verdict.FAULT, url="https://e.org/gone", code="404",
+    ...     page="https://e.org/", line=3, column=8, text="Price list",
+    ... )
+    >>> finding.says, finding.target
+    ('The server answers 404 (Not Found)', 'https://e.org/gone')
     """
 
     __module__ = "trio_crawler.check"

@@ -49,6 +49,12 @@ def to_markdown(
     yielded, 1 MiB by default, at least 4 KiB; the end says how many findings are left out. The
     heading of a page is what `path_of` returns for it, else its URL. No text of a page or a server
     has an effect as Markdown or HTML. All findings are in memory at once.
+
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC), version="1.0")
+    >>> print(b"".join(to_markdown([], facts)).decode().strip())
+    ## Links: 0 faults, 0 notes
+    <BLANKLINE>
+    - 0 links checked on 2026-11-28T00:00:00Z by trio-crawler 1.0
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")
@@ -159,12 +165,17 @@ _COMMANDS = {Verdict.FAULT: "error", Verdict.NOTE: "notice"}
 def to_annotations(
     findings: Iterable[Finding], *, path_of: Callable[[str], str | None] = lambda url: None
 ) -> Iterator[bytes]:
-    """Yield findings as workflow commands of GitHub Actions: `::error file=,line=,col=::message`.
+    r"""Yield findings as workflow commands of GitHub Actions: `::error file=,line=,col=::message`.
 
     A fault is an error, a note is a notice. GitHub shows ten of each for a step. So the first ten
     of each are yielded, by page and line; if there are more, a line of the log counts them.
     `path_of` returns the path of a page's file, relative to the repository; for None the
     annotation has no place, and its message begins with the page.
+
+    >>> page, url = "https://e.org/", "https://e.org/x"
+    >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
+    >>> print(*to_annotations([finding], path_of=lambda page: "index.html"))
+    b'::error file=index.html,title=fault 404::index.html: There is no such file\n'
     """
     check_iterable("findings", findings, "findings")
     check_function("path_of", path_of, "a function of a URL")

@@ -54,6 +54,10 @@ def to_junit(
 
     At most 25,000 such cases are written, those that fail first; the case of the check says how
     many are left out. All findings are in memory at once.
+
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC))
+    >>> print(b"".join(to_junit([], facts)).decode().splitlines()[1])
+    <testsuites name='trio-crawler' tests='1' failures='0' errors='0' skipped='0'>
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")

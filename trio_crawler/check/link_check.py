@@ -67,6 +67,16 @@ class LinkCheck:
     and beyond 32 MiB of these in a temporary file. A URL takes some 80 bytes. With a `ledger` the
     check is about what that has, and `add` adds to it; it must be one with `checks`. The caller
     calls `close`, or uses the check as a context manager.
+
+    >>> web = Web({"/": html("/gone", "/a#b"), "/a": html()})
+    >>> async def faults() -> list[str]:
+    ...     check = LinkCheck()
+    ...     async with Crawler([web.url], fetch=web, checks=Checks()).outcomes() as outcomes:
+    ...         async for outcome in outcomes:
+    ...             check.add(outcome)
+    ...     return sorted(f"{each.line}: {each.target} {each.code}" for each in check.findings())
+    >>> trio.run(faults)
+    ['1: http://site.test/a#b missing_fragment', '1: http://site.test/gone 404']
     """
 
     __module__ = "trio_crawler.check"

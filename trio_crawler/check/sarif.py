@@ -45,6 +45,13 @@ def to_sarif(
     that an alert stays the same when lines move. At most 25,000 results are written: the limit of
     GitHub for a run, beside 10 MB in gzip. Faults go before notes, and `properties.omitted` counts
     what is left out.
+
+    >>> page, url = "https://e.org/", "https://e.org/x"
+    >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC))
+    >>> log = json.loads(b"".join(to_sarif([finding], facts, path_of=lambda page: "index.html")))
+    >>> log["runs"][0]["results"][0]["ruleId"]
+    '404'
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")

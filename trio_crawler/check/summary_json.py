@@ -51,6 +51,11 @@ def to_json(
 
     A finding says the same in two runs with the same `fingerprint`, whatever its line. All
     findings are in memory at once.
+
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC), checked={"a": 12})
+    >>> document = json.loads(b"".join(to_json([], facts)))
+    >>> document["date"], document["checked"], document["findings"]
+    ('2026-11-28T00:00:00Z', {'a': 12}, [])
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")

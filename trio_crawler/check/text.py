@@ -51,6 +51,17 @@ def check_report(
     show for a URL; a target on the site of its page is shown as a path. Text from the web is
     escaped (see `visible`). With `color` the text has the colours of a terminal (ECMA-48, SGR).
     With `errors`, a section that raises an exception is told in its place, and that is added.
+
+    >>> page, url = "https://e.org/", "https://e.org/x"
+    >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
+    >>> facts = CheckFacts(datetime(2026, 11, 28, tzinfo=UTC), version="1.0")
+    >>> print(check_report([finding], facts))
+    Link check, 2026-11-28T00:00:00Z, trio_crawler 1.0: 1 fault, 0 notes
+    <BLANKLINE>
+    https://e.org/ (1 fault)
+      404: /x
+    <BLANKLINE>
+    0 different links checked. 1 target on 1 page: 1 fault, 0 notes
     """
     check_iterable("findings", findings, "findings")
     check_kind("facts", facts, CheckFacts, "a CheckFacts")

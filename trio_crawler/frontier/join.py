@@ -21,6 +21,12 @@ class Join:
     It begins with one unit, for the seeding: without it a crawl without seeds would never reach
     zero. Count successors in before you count their parent out; then zero is reached once, and
     only when nothing can follow. `unfinished` is the number of units that are not done.
+
+    >>> join = Join()
+    >>> join.add(2)
+    >>> join.done()
+    >>> join.unfinished, join.is_over
+    (2, False)
     """
 
     __module__ = "trio_crawler.frontier"

@@ -29,6 +29,13 @@ class MemoryFrontier:
     channel would deadlock. The scope, the limits and the traps of the plan bound it. Waiting URLs
     beyond some 4 MiB are in a file without a name, in the directory of temporary files. Raises
     StoreError, from the crawl, if that file cannot be written.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> frontier = MemoryFrontier()
+    >>> trio.run(Crawler([web.url], fetch=web, frontier=frontier).crawl).pages
+    2
+    >>> frontier.statistics().admitted
+    2
     """
 
     __module__ = "trio_crawler"

@@ -25,6 +25,9 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     settled nor with a worker. `unsettled` counts the pages and sitemaps that are not settled. Of
     the jobs that wait, `ready` wait for the turn of their host, `held` for their level or the page
     budget, `delayed` for their next try. `retries` counts the retries of this run.
+
+    >>> FrontierStatistics(admitted=3, waiting=1).ready
+    0
     """
 
     __module__ = "trio_crawler.frontier"

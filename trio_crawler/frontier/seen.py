@@ -13,7 +13,13 @@ from trio_crawler.settlement import Settlement
 
 
 class Urls(Protocol):
-    """A set of URLs, such as a set of str."""
+    """A set of URLs, such as a set of str.
+
+    >>> urls: Urls = set[str]()
+    >>> seen = Seen(max_redirects=10, done=urls)
+    >>> seen.admit(Job("https://e.org/")) is None, seen.admit(Job("https://e.org/")) is None
+    (False, True)
+    """
 
     def add(self, url: str, /) -> None:
         """Add a URL."""
@@ -49,6 +55,12 @@ class Seen:
 
     A frontier that lasts gives its URLs numbers, by `number`. When the budget of such a URL is
     raised, `raised` gets (redirects, number). The frontier stores these pairs and clears the list.
+
+    >>> seen = Seen(max_redirects=10)
+    >>> len(seen.admit_all([Job("https://e.org/~ann"), Job("https://e.org/%7Eann")]))
+    1
+    >>> "https://e.org/~ann" in seen
+    True
     """
 
     __module__ = "trio_crawler.frontier"

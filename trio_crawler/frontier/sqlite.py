@@ -58,6 +58,16 @@ class SqliteFrontier(Kept):
     Raises StoreError, when it is entered or from the crawl, if the directory cannot be used; its
     text is one line with the cause and the remedy. DifferentCrawl, a StoreError, is raised for
     another `meaning`. Raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> async def kept() -> int:
+    ...     async with SqliteFrontier("kept", meaning={"seed": web.url}) as frontier:
+    ...         return (await Crawler([web.url], fetch=web, frontier=frontier).crawl()).pages
+    >>> trio.run(kept)
+    2
+    >>> with closing(History("kept")) as history:
+    ...     sorted(outcome.url for outcome in history.outcomes())
+    ['http://site.test/', 'http://site.test/a']
     """
 
     __module__ = "trio_crawler"

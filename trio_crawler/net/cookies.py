@@ -92,6 +92,12 @@ class CookieStore:
     the current datetime with a time zone.
 
     Raises TypeError, naming the argument, if `clock` or `today` is not a function.
+
+    >>> store = CookieStore(clock=time.monotonic)
+    >>> store.store("https://e.org/", httpx.Headers({"set-cookie": "session=1; Secure"}))
+    >>> store.cookies_for("https://e.org/a"), store.cookies_for("http://e.org/a")
+    ('session=1', None)
+    >>> fetch = HttpFetch(cookies=store)
     """
 
     __module__ = "trio_crawler.net"

@@ -116,6 +116,13 @@ class HttpFetch(Fetcher):
     The caller closes the fetch, by `async with` or `aclose`.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect.
+
+    >>> async def ask(url: str) -> Response | Fault:
+    ...     async with HttpFetch(seeds=[url], timeout=5.0, user_agent="checker/1.0") as fetch:
+    ...         return await fetch(Job(url))
+    >>> answer = trio.run(ask, "http://127.0.0.1:1/")
+    >>> answer.reason, answer.phase
+    (<Reason.CONNECTION_REFUSED: 'connection_refused'>, <Phase.CONNECT: 'connect'>)
     """
 
     __module__ = "trio_crawler"

@@ -100,6 +100,15 @@ class FolderFetch:
     A disk that does not answer (a network share) holds the crawl.
 
     Raises TypeError or ValueError, naming the argument, if it is invalid.
+
+    >>> Path("public").mkdir()
+    >>> Path("public/index.html").write_text("<a href=gone.html>Gone</a>")
+    26
+    >>> fetch = FolderFetch("public", base_url="https://e.org/")
+    >>> list(fetch.pages()), fetch.path_of("https://e.org/")
+    (['https://e.org/'], 'public/index.html')
+    >>> trio.run(Crawler([fetch.base_url], fetch=fetch).crawl).pages
+    2
     """
 
     __module__ = "trio_crawler.net"

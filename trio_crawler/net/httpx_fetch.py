@@ -99,6 +99,14 @@ class HttpxFetch(Fetcher):
 
     Raises TypeError or ValueError, naming the argument, if it is invalid or would have no effect:
     `seeds` without `headers` or `auth`, and `auth` for a client with its own authentication.
+
+    >>> async def answer(request: httpx.Request) -> httpx.Response:
+    ...     return httpx.Response(200, html="<a href=/a>a</a>")
+    >>> async def crawl() -> Statistics:
+    ...     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+    ...         return await Crawler(["http://e.org/"], fetch=HttpxFetch(client)).crawl()
+    >>> trio.run(crawl).pages
+    2
     """
 
     __module__ = "trio_crawler"

@@ -12,6 +12,14 @@ class WireStatistics(msgspec.Struct, frozen=True):
     number of connections that were ever made. `reused` counts requests on a reused connection,
     `retried` the requests that were sent again at once, since the server had closed that
     connection or did not process them. `bytes_in` and `bytes_out` are counted at the sockets.
+
+    >>> async def counts() -> WireStatistics:
+    ...     async with HttpFetch(seeds=["http://127.0.0.1:1/"]) as fetch:
+    ...         await fetch(Job("http://127.0.0.1:1/"))  # refuses
+    ...         return fetch.statistics().wire
+    >>> counted = trio.run(counts)
+    >>> counted.open, counted.made, counted.bytes_in
+    (0, 0, 0)
     """
 
     __module__ = "trio_crawler.net"
@@ -30,6 +38,13 @@ class FetchStatistics(msgspec.Struct, frozen=True):
 
     `wire` has the counts of the connections of an `HttpFetch`. It is None for an `HttpxFetch`: its
     connections belong to the client or transport of the caller.
+
+    >>> async def counts() -> FetchStatistics:
+    ...     async with HttpFetch() as fetch:
+    ...         await fetch(Job("http://127.0.0.1:1/"))
+    ...         return fetch.statistics()
+    >>> trio.run(counts).requests
+    1
     """
 
     __module__ = "trio_crawler.net"
@@ -40,7 +55,11 @@ class FetchStatistics(msgspec.Struct, frozen=True):
 
 
 class CookieStatistics(NamedTuple):
-    """The number of hosts that have cookies, and the number of cookies."""
+    """The number of hosts that have cookies, and the number of cookies.
+
+    >>> CookieStore(clock=time.monotonic).statistics() == CookieStatistics(hosts=0, cookies=0)
+    True
+    """
 
     hosts: int
     cookies: int

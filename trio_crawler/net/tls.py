@@ -64,6 +64,9 @@ class Security:
 
     Raises TypeError or ValueError, naming the argument or the variable, if it is invalid or would
     have no effect.
+
+    >>> wire = Wire(security=Security(insecure_hosts=["old.e.org"]))
+    >>> trio.run(wire.aclose)
     """
 
     __module__ = "trio_crawler.net"

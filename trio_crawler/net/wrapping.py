@@ -44,6 +44,17 @@ def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
     side effects; and it looks no name up before a worker needs it, so that it does not know which
     names share a server. See `Fetch`. The caller still
     closes `inner`. Raises TypeError if `fetch` is no function.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> @wrapping(web)
+    ... async def told(job: Job) -> Response | Fault:
+    ...     print("asks for", job.url)
+    ...     return await web(job)
+    >>> trio.run(Crawler([web.url], fetch=told).crawl).pages
+    asks for http://site.test/robots.txt
+    asks for http://site.test/
+    asks for http://site.test/a
+    2
     """
     check_function("fetch", fetch, "a fetch, such as HttpFetch()")
 

@@ -97,6 +97,11 @@ def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
 
     Any scheme is accepted. `url` may be relative if there is a `base`. Raises ValueError if the
     URL is invalid by the standard, and TypeError unless it is a str or httpx.URL.
+
+    >>> normalise("HTTPS://E.org:443/a/../b c#top")
+    'https://e.org/b%20c'
+    >>> normalise("../b?x=1", base="https://e.org/a/c/")
+    'https://e.org/a/b?x=1'
     """
     if type(url) is not str:
         url = _text("url", url)
@@ -351,6 +356,9 @@ def seen_key(url: str) -> str:
 
     Unreserved characters are percent-decoded, other escapes are put in upper case (RFC 3986, 2.3
     and 6.2.2), and the order of the query does not change.
+
+    >>> seen_key("https://e.org/%7Eann?b=%c3%bc&a=1")
+    'https://e.org/~ann?b=%C3%BC&a=1'
     """
     check_kind("url", url, str, "a normalised URL as a str")
     if "%" not in url:

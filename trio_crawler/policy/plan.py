@@ -46,6 +46,9 @@ class Sitemaps:
 
     Raises TypeError or ValueError if an element of `also` is not an http or https URL, and
     ValueError for `only` if no sitemap is read.
+
+    >>> Sitemaps(also=["https://e.org/news.xml"], only=True).follow
+    True
     """
 
     __module__ = "trio_crawler"

@@ -41,6 +41,12 @@ class Scope(Protocol):
     `Reason.EXCLUDED`, a `Reason` rejects it for that reason. Any other value raises TypeError with
     the name of the scope and the URL. The crawl calls it for each new link, redirect and sitemap
     entry, but not for seeds. A scope must be quick and must not block.
+
+    >>> def without_parameters(job: Job) -> bool | Reason:
+    ...     return "?" not in job.url
+    >>> scope: Scope = same_site(["https://e.org/"], without_parameters)
+    >>> [scope(Job(url)) for url in ("https://e.org/a", "https://e.org/a?b=1", "https://f.org/")]
+    [True, False, <Reason.OTHER_SITE: 'other_site'>]
     """
 
     def __call__(self, job: Job, /) -> bool | Reason: ...
@@ -60,6 +66,12 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
     matches only itself.
 
     Raises TypeError or ValueError, naming the seed, if it is not an http or https URL.
+
+    >>> scope = same_site(["https://e.org/"])
+    >>> scope(Job("http://www.e.org/a")), scope(Job("https://docs.e.org/"))
+    (True, <Reason.OTHER_SITE: 'other_site'>)
+    >>> same_site(["https://e.org/"], lenient=True)(Job("https://docs.e.org/"))
+    True
     """
     check_flag("lenient", lenient)
     site_of = registrable if lenient else _without_www
@@ -80,7 +92,11 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
 
 
 def seeds_only(job: Job) -> bool | Reason:
-    """Admit the seeds and what they redirect to; a scope for a list of URLs."""
+    """Admit the seeds and what they redirect to; a scope for a list of URLs.
+
+    >>> seeds_only(Job("https://e.org/", depth=0)), seeds_only(Job("https://e.org/a", depth=1))
+    (True, <Reason.OTHER_SITE: 'other_site'>)
+    """
     check_kind("job", job, Job, "a Job")
     return job.depth == 0 or Reason.OTHER_SITE
 
@@ -90,6 +106,10 @@ def with_prefix(*prefixes: str | httpx.URL) -> Scope:
 
     Raises TypeError or ValueError, naming the prefix, if it is not an http or https URL, and
     ValueError without a prefix: no URL would be admitted.
+
+    >>> scope = with_prefix("https://e.org/docs/")
+    >>> scope(Job("https://e.org/docs/a")), scope(Job("https://e.org/blog/"))
+    (True, <Reason.NOT_INCLUDED: 'not_included'>)
     """
     wanted = web_urls("prefixes", prefixes)
     _refuse_none("prefixes", wanted)
@@ -101,10 +121,14 @@ def with_prefix(*prefixes: str | httpx.URL) -> Scope:
 
 
 def including(*patterns: Pattern) -> Scope:
-    """Return a scope that admits URLs in which `re.search` finds at least one of the patterns.
+    r"""Return a scope that admits URLs in which `re.search` finds at least one of the patterns.
 
     Raises TypeError or ValueError, naming the pattern, if it is not a regular expression or empty,
     and ValueError without a pattern: no URL would be admitted.
+
+    >>> scope = including(r"/docs/", r"\.html$")
+    >>> scope(Job("https://e.org/docs/a")), scope(Job("https://e.org/a.png"))
+    (True, <Reason.NOT_INCLUDED: 'not_included'>)
     """
     _refuse_none("patterns", patterns)
     found = _finder(patterns)
@@ -116,9 +140,13 @@ def including(*patterns: Pattern) -> Scope:
 
 
 def excluding(*patterns: Pattern) -> Scope:
-    """Return a scope that admits URLs in which `re.search` finds none of the patterns.
+    r"""Return a scope that admits URLs in which `re.search` finds none of the patterns.
 
     Raises TypeError or ValueError, naming the pattern, if it is not a regular expression or empty.
+
+    >>> scope = excluding(r"\.pdf$", r"[?&]print=")
+    >>> scope(Job("https://e.org/a")), scope(Job("https://e.org/a.pdf"))
+    (True, <Reason.EXCLUDED: 'excluded'>)
     """
     found = _finder(patterns)
 
@@ -129,7 +157,12 @@ def excluding(*patterns: Pattern) -> Scope:
 
 
 def all_of(*scopes: Scope) -> Scope:
-    """Return a scope that admits what all of these admit; the first rejection is the reason."""
+    r"""Return a scope that admits what all of these admit; the first rejection is the reason.
+
+    >>> scope = all_of(same_site(["https://e.org/"]), excluding(r"\.pdf$"))
+    >>> [scope(Job(url)) for url in ("https://e.org/a", "https://e.org/a.pdf", "https://f.org/")]
+    [True, <Reason.EXCLUDED: 'excluded'>, <Reason.OTHER_SITE: 'other_site'>]
+    """
     for scope in scopes:
         check_function("each of scopes", scope, "a function of a job")
 
@@ -143,7 +176,12 @@ def all_of(*scopes: Scope) -> Scope:
 
 
 def any_of(*scopes: Scope) -> Scope:
-    """Return a scope that admits what one of these admits; the last rejection is the reason."""
+    """Return a scope that admits what one of these admits; the last rejection is the reason.
+
+    >>> scope = any_of(with_prefix("https://e.org/docs/"), including(r"/manual/"))
+    >>> [scope(Job(f"https://e.org{path}")) for path in ("/docs/a", "/manual/b", "/")]
+    [True, True, <Reason.NOT_INCLUDED: 'not_included'>]
+    """
     for scope in scopes:
         check_function("each of scopes", scope, "a function of a job")
 

@@ -39,6 +39,9 @@ class Limits:
     each of its ports). Seeds are always admitted.
 
     Raises TypeError or ValueError, naming the limit, for an invalid value.
+
+    >>> Limits(max_depth=2, max_pages=500, max_seconds=60.0).max_pages
+    500
     """
 
     __module__ = "trio_crawler"
@@ -72,6 +75,14 @@ class Order(Protocol):
     ranks the oldest. Ranks must compare with `<` and be hashable. The crawl calls it once for each
     job that is admitted. An order must not block. Each rank of the jobs that wait takes memory,
     at each host: some hundreds of ranks are well, and a million are dear.
+
+    >>> def manuals_first(job: Job) -> tuple[bool, int]:
+    ...     return "/manual/" not in job.url, job.depth
+    >>> order: Order = manuals_first
+    >>> crawler = Crawler(["https://e.org/"], order=order)
+    >>> jobs = [Job("https://e.org/a", depth=1), Job("https://e.org/manual/b", depth=3)]
+    >>> min(jobs, key=order).url
+    'https://e.org/manual/b'
     """
 
     def __call__(self, job: Job, /) -> Any: ...
@@ -81,13 +92,23 @@ Order.__module__ = "trio_crawler"
 
 
 def breadth_first(job: Job) -> float:
-    """Rank by the number of links from a seed: pages near a seed start before deep ones."""
+    """Rank by the number of links from a seed: pages near a seed start before deep ones.
+
+    >>> near, far = Job("https://e.org/", depth=1), Job("https://e.org/a/b", depth=4)
+    >>> sorted([far, near], key=breadth_first) == [near, far]
+    True
+    """
     check_kind("job", job, Job, "a Job")
     return job.depth
 
 
 def depth_first(job: Job) -> float:
-    """Rank deep pages first: a crawl then follows one branch to its end."""
+    """Rank deep pages first: a crawl then follows one branch to its end.
+
+    >>> near, far = Job("https://e.org/", depth=1), Job("https://e.org/a/b", depth=4)
+    >>> sorted([near, far], key=depth_first) == [far, near]
+    True
+    """
     check_kind("job", job, Job, "a Job")
     return -job.depth
 
@@ -96,6 +117,10 @@ def by_sitemap(job: Job) -> tuple[float, int]:
     """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth.
 
     Priorities are rounded to hundredths.
+
+    >>> first, other = Job("https://e.org/new", priority=1.0), Job("https://e.org/a")
+    >>> sorted([other, first], key=by_sitemap) == [first, other]
+    True
     """
     check_kind("job", job, Job, "a Job")
     return (-0.5 if job.priority is None else round(-job.priority, 2)), job.depth
@@ -113,6 +138,10 @@ class HostPoliteness:
     None is what the `Politeness` of the crawl says.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> mirror = HostPoliteness(per_host=20, delay=0.0)
+    >>> Politeness(per_host=2, hosts={"mirror.e.org": mirror}).per_host
+    2
     """
 
     __module__ = "trio_crawler"
@@ -160,6 +189,10 @@ class Politeness:
     checks of links; robots.txt may still ask for a longer delay.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> gentle = Politeness(per_host=1, delay=2.0, hosts={"e.org": HostPoliteness(delay=10.0)})
+    >>> gentle.hosts["e.org"].delay
+    10.0
     """
 
     __module__ = "trio_crawler"
@@ -201,7 +234,11 @@ def at_host(politeness: Politeness, url: str, base: Politeness) -> Politeness:
 
 
 class HostWait(StrEnum):
-    """What the jobs of a host wait for; "" if no job waits."""
+    """What the jobs of a host wait for; "" if no job waits.
+
+    >>> HostWait("robots") is HostWait.ROBOTS, [wait.value for wait in HostWait]
+    (True, ['', 'robots', 'probe', 'answer', 'rest', 'turn'])
+    """
 
     __module__ = "trio_crawler.frontier"
 
@@ -234,6 +271,13 @@ class HostStatistics(msgspec.Struct, frozen=True):
     Since the crawl began: `pages` counts the answers to pages with any status but a redirect, 429
     and those of a server in trouble (5xx), and `bytes` the bytes of their bodies. `failed` counts
     all other requests but redirects: each try, and those for robots.txt too.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> crawler = Crawler([web.url], fetch=web)
+    >>> totals = trio.run(crawler.crawl)
+    >>> host: HostStatistics = crawler.hosts["site.test"]
+    >>> host.pages, host.limit, host.delay, host.given_up
+    (2, 4, 0.0, {})
     """
 
     __module__ = "trio_crawler.frontier"
@@ -286,6 +330,9 @@ class Checks:
     ten of its ports. Others are rejected as `CHECK_BUDGET` and `TOO_MANY_PORTS`.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> Checks(external=False).fragments, Checks.off().fragments
+    (True, False)
     """
 
     __module__ = "trio_crawler"

@@ -93,6 +93,11 @@ class Traps:
 
     Raises TypeError or ValueError, naming the argument, for an invalid value, and ValueError for
     `copies` without `duplicates`.
+
+    >>> Traps(max_segments=40, barren=500).max_url
+    2083
+    >>> Traps.off().per_host
+    inf
     """
 
     __module__ = "trio_crawler"

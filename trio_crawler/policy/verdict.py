@@ -44,6 +44,9 @@ class Verdict(StrEnum):
 
     `<`, `max` and `sorted` follow that order, not the alphabet. A note is something to know: a
     link that should be updated, or one that could not be checked.
+
+    >>> Verdict("note") is Verdict.NOTE
+    True
     """
 
     __module__ = "trio_crawler.check"
@@ -69,7 +72,13 @@ _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class Defect(StrEnum):
-    """What is wrong with a link, although no request for its URL failed."""
+    """What is wrong with a link, although no request for its URL failed.
+
+    >>> Defect("missing_fragment") is Defect.MISSING_FRAGMENT
+    True
+    >>> [each.value for each in Defect]
+    ['missing_fragment', 'bad_mailto', 'bad_scheme']
+    """
 
     __module__ = "trio_crawler.check"
 
@@ -136,7 +145,7 @@ class Ended(Protocol):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Verdicts:
-    """The policy of a link check: one function from the end of a URL to a verdict.
+    r"""The policy of a link check: one function from the end of a URL to a verdict.
 
     - A status in `accept` is fine, also that of a redirect, and so is 304. `hosts` has the
       statuses that are fine in place of those at some hosts, by their names.
@@ -153,6 +162,9 @@ class Verdicts:
     - A limit of the crawl is never a fault: at most a note.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> Verdicts(accept=[200, 403], ignore=[r"^https://intern\."]).strict_status
+    False
     """
 
     __module__ = "trio_crawler.check"
@@ -247,6 +259,9 @@ def parse_statuses(text: str) -> frozenset[int]:
     """Return the statuses of a list with ranges, such as `200..299,403,999`, ends included.
 
     Raises ValueError, whose `argument` is "accept", for anything else.
+
+    >>> sorted(parse_statuses("200..202,404"))
+    [200, 201, 202, 404]
     """
     check_kind("text", text, str, "a list of statuses")
     found: set[int] = set()
@@ -279,6 +294,9 @@ def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ..
     part of a pattern. White space around a pattern is removed, and blank lines are left out.
     Raises ValueError, naming the file and the line, for what is no regular expression, and if
     there are more than 10,000.
+
+    >>> parse_patterns(["^https://intern[.]  # the intranet", ""], "ignore.txt")[0].pattern
+    '^https://intern[.]'
     """
     check_iterable("lines", lines, "lines")
     check_kind("file", file, str, "the name of a file")

@@ -113,6 +113,9 @@ def csv_row(outcome: Outcome) -> bytes:
     was not admitted, or why a URL has no page; `about` is "robots" if robots.txt failed.
     `folded_into` is the canonical URL that was crawled in place of a page. `again` is 1 if the URL
     was admitted again (see `Job.again`), else it is empty.
+
+    >>> csv_row(Failure("https://e.org/", Reason.DNS)).split(b",")[:3]
+    [b'failure', b'https://e.org/', b'']
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     return encode_rows([map(_cells(outcome).get, COLUMNS)])
@@ -134,7 +137,14 @@ FACTS_COLUMNS = (*COLUMNS, "inlinks", "redirected_from", *PageFacts.__struct_fie
 
 
 def csv_entry(outcome: Outcome, shown: Outcome | None = None) -> bytes:
-    """Return one outcome as a line for `csv_with_facts`; `shown` is written in its place."""
+    """Return one outcome as a line for `csv_with_facts`; `shown` is written in its place.
+
+    >>> entries = [csv_entry(Failure("https://e.org/", Reason.DNS))]
+    >>> with Ledger() as ledger:
+    ...     head, row = csv_with_facts(entries, ledger)
+    >>> row[:26]
+    b'failure,https://e.org/,,dn'
+    """
     check_kind("outcome", outcome, Outcome, "an outcome")
     check_kind("shown", shown, Outcome | None, "an outcome or None")
     written = outcome if shown is None else shown
@@ -156,6 +166,13 @@ def csv_with_facts(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
     heading, `fetched` a date and time of ISO 8601 in UTC. Several URLs, types or errors are
     separated by spaces, and each of `hreflang` is the language, "=" and the URL. `social` and
     `headers` are JSON. `scripted` is 1 or empty.
+
+    >>> failure = Failure("https://e.org/", Reason.DNS)
+    >>> with Ledger() as ledger:
+    ...     ledger.add(failure)
+    ...     head, row = csv_with_facts([csv_entry(failure)], ledger)
+    >>> len(row.split(b",")) == len(head.split(b","))
+    True
     """
     check_iterable("entries", entries, "the lines of csv_entry")
     check_kind("ledger", ledger, Ledger, "a Ledger")
@@ -196,12 +213,17 @@ _UNKNOWN = Anchor("", "")
 
 
 def link_rows(outcome: Outcome) -> bytes:
-    """Return the links of one outcome as lines of CSV; b"" if it has none.
+    r"""Return the links of one outcome as lines of CSV; b"" if it has none.
 
     `page` links to `url`. `kind` ("a", "area") is the element of the first anchor, and `text` its
     text; both are empty if the crawl did not keep anchors. `reason` is why a link was rejected,
     and is empty for a link inside the scope; the links inside the scope come first. A redirect is
     a line too, with the kind "redirect".
+
+    >>> rejected = (RejectedLink("mailto:a@e.org", Reason.OTHER_SCHEME),)
+    >>> page = Page("https://e.org/", 200, httpx.Headers(), b"", rejected=rejected)
+    >>> link_rows(page)
+    b'https://e.org/,mailto:a@e.org,,,other_scheme\r\n'
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     return encode_rows(_links(outcome))

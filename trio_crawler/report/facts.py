@@ -64,6 +64,13 @@ class CrawlFacts:
       not, the report says what was not checked.
 
     Raises TypeError or ValueError, naming the fact, for an invalid value.
+
+    >>> counts = Statistics(admitted=1, failures=1)
+    >>> facts = CrawlFacts(counts, workers=10, seeds=["https://e.org/"])
+    >>> report = Report()
+    >>> report.add(Failure("https://e.org/", Reason.NO_SUCH_HOST))
+    >>> print(report.text(facts).splitlines()[0])
+    Crawl of https://e.org/: no page was fetched, 1 broken link
     """
 
     __module__ = "trio_crawler.report"

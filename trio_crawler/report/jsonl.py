@@ -49,6 +49,10 @@ def to_jsonl(outcome: Outcome) -> bytes:
     The line is UTF-8. Control and direction characters and lone surrogates are written as
     ``\uXXXX``; two surrogates that together form a character are read back as that character.
     Bodies and headers are left out.
+
+    >>> line = json.loads(to_jsonl(Redirect("https://e.org/old", 301, "https://e.org/new")))
+    >>> line["url"], line["status"], line["target"]
+    ('https://e.org/old', 301, 'https://e.org/new')
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     record = record_of(outcome)
@@ -64,11 +68,18 @@ to_jsonl.__module__ = "trio_crawler.report"
 
 
 def jsonl_with_links(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
-    """Yield lines of `to_jsonl` with what the ledger of a whole crawl knows of their URLs.
+    r"""Yield lines of `to_jsonl` with what the ledger of a whole crawl knows of their URLs.
 
     Of each outcome `entries` has its URL in JSON on a line, and its own line. The keys are
     `inlinks`, the number of pages that link to the URL inside the scope, and `redirected_from`,
     the URLs of the redirects that lead to it, the first one first.
+
+    >>> failure = Failure("https://e.org/", Reason.DNS)
+    >>> with Ledger() as ledger:
+    ...     ledger.add(failure)
+    ...     lines = [b'"https://e.org/"\n', to_jsonl(failure)]
+    ...     json.loads(next(jsonl_with_links(lines, ledger)))["inlinks"]
+    0
     """
     check_iterable("entries", entries, "URLs and lines of to_jsonl")
     check_kind("ledger", ledger, Ledger, "a Ledger")

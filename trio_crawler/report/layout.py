@@ -56,6 +56,14 @@ def attempted(
 
     The exception is added to `errors`: a bug in one part must not take the others away. Without
     `errors` it is raised.
+
+    >>> def broken() -> list[str]:
+    ...     raise KeyError("a bug")
+    >>> errors: list[Exception] = []
+    >>> attempted(broken, errors)
+    ["A part of the report is missing, by a fault of trio_crawler: KeyError: 'a bug'"]
+    >>> errors
+    [KeyError('a bug')]
     """
     check_function("section", section, "a function that returns lines")
     check_kind("errors", errors, list | None, "a list or None")

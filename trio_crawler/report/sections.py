@@ -311,6 +311,12 @@ def changes(
     are listed, with `full` all of them, and the unchanged URLs with a detail, too. `repeated` is
     the number of pages that were fetched twice. Text from the web is escaped (see `visible`).
     There is no line end after the last line.
+
+    >>> found = [Change("https://e.org/new", "new"), Change("https://e.org/", "unchanged")]
+    >>> print(changes(found, since=0.0))
+    Changes since 1970-01-01 00:00 UTC: 1 new, 0 changed, 0 gone, 1 unchanged
+    New (1)
+      https://e.org/new
     """
     # Imported late, since it imports sqlite3, which the report of a crawl in memory does not need.
     from trio_crawler.store.changes import Change

@@ -25,7 +25,7 @@ _LEAST_PAGES = 20
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of URLs of a crawl.
+    r"""One kind of URLs of a crawl.
 
     `url` is the pattern of the URLs: numbers are 0, and a query is its names, sorted, without the
     values. A URL without a number and without a query has the shape of its directory, such as
@@ -36,6 +36,10 @@ class Shape:
     page is not distinct. `exclude` is a regular expression that `--exclude` and `excluding` take
     to leave out the URLs of this shape and no others. The last of many shapes are counted
     together, under the `url` "" and with the `exclude` "".
+
+    >>> shape = Shape("https://e.org/?page", fetched=20, distinct=3, waiting=5, exclude=r"\?page=")
+    >>> shape.cost
+    22
     """
 
     __module__ = "trio_crawler.report"

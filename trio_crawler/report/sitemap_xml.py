@@ -27,11 +27,15 @@ _HOME = re.compile(rb"<loc>(https?://[^/<]*/)")
 
 
 def sitemap_entry(outcome: Outcome) -> bytes:
-    """Return a page as one line of a sitemap; b"" for an outcome that does not belong in one.
+    r"""Return a page as one line of a sitemap; b"" for an outcome that does not belong in one.
 
     A page belongs in a sitemap if it is good HTML (2xx, or 304 in a refresh), has no "noindex", is
     not a duplicate, and names no other page as its canonical one. A URL of 2,048 characters or
     more is not listed. `lastmod` is the Last-Modified header.
+
+    >>> headers = httpx.Headers({"content-type": "text/html"})
+    >>> sitemap_entry(Page("https://e.org/", 200, headers, b"", content_type="text/html"))
+    b'<url><loc>https://e.org/</loc></url>\n'
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     if (
@@ -65,6 +69,10 @@ def sitemap_parts(
     Each file is an iterator over its bytes. Exhaust it before you take the next file. Raises
     TypeError or ValueError, naming the argument, for an invalid value; a file raises ValueError
     if an entry alone has more than `max_bytes` bytes with the frame of a file.
+
+    >>> entries = [b"<url><loc>https://e.org/%d</loc></url>" % number for number in range(3)]
+    >>> [b"".join(part).count(b"<loc>") for part in sitemap_parts(entries, max_urls=2)]
+    [2, 1]
     """
     check_iterable("entries", entries, "entries")
     check_whole("max_urls", max_urls, least=1)
@@ -89,7 +97,11 @@ def _parts(rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[Iterator
 
 
 def sitemap_home(line: bytes) -> str:
-    """Return the root URL of the site that an entry belongs to; "" for a line without an entry."""
+    """Return the root URL of the site that an entry belongs to; "" for a line without an entry.
+
+    >>> sitemap_home(b"<url><loc>https://e.org/a</loc></url>")
+    'https://e.org/'
+    """
     check_kind("line", line, bytes, "an entry as bytes")
     found = _HOME.search(line)
     return found[1].decode() if found else ""
@@ -99,7 +111,11 @@ sitemap_home.__module__ = "trio_crawler.report"
 
 
 def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
-    """Return the sitemap index that names the sitemaps at these URLs."""
+    """Return the sitemap index that names the sitemaps at these URLs.
+
+    >>> sitemap_index(["https://e.org/sitemap-1.xml"]).splitlines()[2]
+    b'<sitemap><loc>https://e.org/sitemap-1.xml</loc></sitemap>'
+    """
     locations = url_texts("urls", urls)
     named = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in locations)
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()

@@ -68,6 +68,16 @@ class Report:
 
     With a `ledger` it reports what that has, and `add` adds to it; with `why` it must be one that
     keeps what is `outside`.
+
+    >>> web = Web({"/": html("/gone")})
+    >>> crawler, report = Crawler([web.url], fetch=web), Report()
+    >>> async def crawl() -> str:
+    ...     async with crawler.outcomes() as outcomes:
+    ...         async for outcome in outcomes:
+    ...             report.add(outcome)
+    ...     return report.text(crawler)
+    >>> print(trio.run(crawl).splitlines()[-1])
+    admitted 2 = 2 pages + 0 redirects + 0 failures + 0 skipped
     """
 
     __module__ = "trio_crawler.report"
@@ -364,6 +374,9 @@ def one_line(outcome: Outcome) -> str:
     """Return one outcome as one line of text, without control characters of a terminal.
 
     URLs are complete; a title is cut after 80 characters.
+
+    >>> one_line(Failure("https://e.org/", Reason.NO_SUCH_HOST, "no address"))
+    'fail no_such_host https://e.org/: no address'
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     match outcome:
@@ -395,6 +408,9 @@ def progress_line(
 
     If nothing is in flight while URLs wait, the line names one of the `hosts` that the crawl waits
     for, the number of the others, and how long they rest at most.
+
+    >>> progress_line(Statistics(admitted=12, pages=8, waiting=4, seconds=2.0), problems=1)
+    '8 pages  4/s  4 in queue  0 in flight  1 error  0:02'
     """
     check_kind("statistics", statistics, Statistics, "a Statistics")
     check_whole("problems", problems)

@@ -36,6 +36,9 @@ def visible(text: str) -> str:
     second ``#`` of what a CI runner takes for a command: ``##[error]`` becomes ``#\x23[error]``.
     Letters of every script and emoji stay. A backslash in `text` stays as it is, so the original
     text cannot always be recovered from the result.
+
+    >>> visible("red: \x1b[31m")
+    'red: \\x1b[31m'
     """
     check_kind("text", text, str, "a string")
     # `isprintable` is False for every hidden character: a test checks all of them.

@@ -79,6 +79,14 @@ class Warc:
     last `max_remembered` payloads are compared, at most twice as many. A 304 response to a
     conditional request becomes a `revisit` too, without the head of that response: so archives
     replay the page that was found unchanged. It has the digest and the date of the validator.
+
+    >>> web, warc = Web({"/": html()}), Warc(gzip=False)
+    >>> async def archive() -> bytes:
+    ...     async with Crawler([web.url], fetch=warc.recording(web)).outcomes() as outcomes:
+    ...         records = b"".join([warc.records(outcome) async for outcome in outcomes])
+    ...     return warc.head() + records + warc.rest()
+    >>> trio.run(archive).count(b"WARC-Type: response")  # that of robots.txt, too
+    2
     """
 
     __module__ = "trio_crawler.report"

@@ -18,7 +18,18 @@ from trio_crawler.policy.traps import HostTraps
 
 
 class Queue(Protocol):
-    """A queue of jobs in some order."""
+    """A queue of jobs in some order.
+
+    >>> class Stack(list[Job]):
+    ...     def put(self, job: Job) -> None:
+    ...         self.append(job)
+    ...     def peek(self) -> Job:
+    ...         return self[-1]
+    >>> queue: Queue = Stack()
+    >>> queue.put(Job("https://e.org/"))
+    >>> queue.peek() is queue.pop(), len(queue)
+    (True, 0)
+    """
 
     def put(self, job: Job) -> None:
         """Add a job."""

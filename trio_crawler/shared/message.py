@@ -41,6 +41,9 @@ class Refused(Unusable):
     `reason` is FENCED: the session is over, since its lease ran out or it has left; LOST: the
     store has another number of the last message; TWICE: a job has ended that is not out with this
     worker; TAKEN: a worker has this name; or NONE: there is no such crawl yet.
+
+    >>> Refused("TAKEN").reason
+    'TAKEN'
     """
 
     __module__ = "trio_crawler.shared"

@@ -83,6 +83,9 @@ class Change(NamedTuple):
     request are left out; in links, values in a query that are a time or a random token. Nor does
     it count what differed when a refresh fetched a page of the same shape twice; then `detail`
     says so.
+
+    >>> Change("https://e.org/", "changed", "title")
+    Change(url='https://e.org/', kind='changed', detail='title')
     """
 
     url: str

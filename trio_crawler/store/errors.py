@@ -19,6 +19,12 @@ class StoreError(Exception):
     """A crawl directory cannot be used.
 
     The text is one line for people: the file, the cause and the remedy.
+
+    >>> try:
+    ...     History("nothing-here")
+    ... except StoreError as error:
+    ...     print(error)
+    nothing-here: there is no crawl in it: give the directory of a crawl
     """
 
     __module__ = "trio_crawler"
@@ -29,6 +35,10 @@ class DifferentCrawl(StoreError):
 
     The text names each option that differs, with both values. `named(names)` returns it with
     other names for the keys of the meaning.
+
+    >>> error = DifferentCrawl("site", {"depth": (2, 3)})
+    >>> error.named({"depth": "--depth"}).partition(": give")[0]
+    'site: it holds another crawl (--depth was 2, now it is 3)'
     """
 
     __module__ = "trio_crawler.store"
@@ -73,7 +83,17 @@ class InUse(StoreError):
 
 
 class Unusable(StoreError):
-    """A server cannot be the store of a shared crawl, or has no crawl of that name."""
+    """A server cannot be the store of a shared crawl, or has no crawl of that name.
+
+    >>> async def connect() -> None:
+    ...     async with opened_store("ftp://127.0.0.1/", "docs"):
+    ...         pass
+    >>> try:
+    ...     trio.run(connect)
+    ... except Unusable as error:
+    ...     print(str(error).partition(",")[0])
+    give the URL of a server
+    """
 
     __module__ = "trio_crawler.store"
 

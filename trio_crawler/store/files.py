@@ -80,6 +80,15 @@ class FileLock:
 
     Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On
     Windows a lock moves the position of the file.
+
+    >>> with open("list.txt", "w") as file, open("list.txt") as again:
+    ...     lock = FileLock(file.fileno())
+    ...     try:
+    ...         FileLock(again.fileno())
+    ...     except BlockingIOError:
+    ...         print("locked")
+    ...     lock.release()
+    locked
     """
 
     __module__ = "trio_crawler.store"

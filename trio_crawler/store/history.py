@@ -28,6 +28,16 @@ class History:
 
     Creating it raises StoreError if the directory has no crawl; every method raises StoreError if
     the directory cannot be read.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> async def kept() -> None:
+    ...     async with SqliteFrontier("site", meaning={}) as frontier:
+    ...         await Crawler([web.url], fetch=web, frontier=frontier).crawl()
+    >>> trio.run(kept)
+    >>> history = History("site")
+    >>> history.walks, history.runs[-1].how, history.statistics().pages
+    (1, <End.FINISHED: 'finished'>, 2)
+    >>> history.close()
     """
 
     __module__ = "trio_crawler"

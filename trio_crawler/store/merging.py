@@ -42,6 +42,14 @@ def merge(
     directories was fetched twice, since its worker ended before it could tell the store: the later
     outcome counts. `check` is called between two directories, and may raise; then `out` has the
     first ones. Raises StoreError, which is DifferentCrawl for directories of different crawls.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> async def kept() -> None:
+    ...     async with SqliteFrontier("one", meaning={}) as frontier:
+    ...         await Crawler([web.url], fetch=web, frontier=frontier).crawl()
+    >>> trio.run(kept)
+    >>> merge("all", ["one"]) == Merged(urls=2, twice=0)
+    True
     """
     check_path("out", out)
     check_function("check", check, "a function")

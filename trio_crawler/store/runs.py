@@ -26,6 +26,16 @@ class End(StrEnum):
     `FINISHED`: every URL has its outcome. `STOPPED`: `Crawler.stop` was called (the command does
     on Ctrl-C), or the time budget was used up. `SPENT`: the page budget was used up. `CUT_SHORT`:
     an exception or a cancellation ended the crawl.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> async def kept() -> None:
+    ...     async with SqliteFrontier("site", meaning={}) as frontier:
+    ...         limits = Limits(max_pages=1)
+    ...         await Crawler([web.url], fetch=web, frontier=frontier, limits=limits).crawl()
+    >>> trio.run(kept)
+    >>> with closing(History("site")) as history:
+    ...     print(history.runs[-1].how is End.SPENT, list(history.waiting()))
+    True ['http://site.test/a']
     """
 
     __module__ = "trio_crawler.store"

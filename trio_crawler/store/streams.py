@@ -56,6 +56,17 @@ class Stream:
     have the digest `tail`. With `private` only its owner may read a new file. Raises StoreError
     if the file cannot be written, is not a plain file, is in use by another crawl or stream, or
     does not have the committed bytes; a symbolic link is not followed.
+
+    >>> web = Web({"/": html("/a"), "/a": html()})
+    >>> async def kept() -> None:
+    ...     async with SqliteFrontier("site", meaning={}) as frontier:
+    ...         stream: Stream = frontier.stream("site.jsonl", encode=to_jsonl)
+    ...         async with Crawler([web.url], fetch=web, frontier=frontier).outcomes() as outcomes:
+    ...             async for outcome in outcomes:
+    ...                 stream.add(outcome)
+    >>> trio.run(kept)
+    >>> len(Path("site.jsonl").read_text().splitlines())
+    2
     """
 
     __module__ = "trio_crawler.store"

@@ -88,6 +88,15 @@ class Wire(httpx.AsyncBaseTransport):
 
     Raises the exceptions of httpx transports, and RuntimeError after `aclose`. The constructor
     raises TypeError or ValueError, naming the argument, for an invalid value.
+
+    >>> async def ask(url: str) -> int:
+    ...     async with Wire(seeds=[url]) as wire, httpx.AsyncClient(transport=wire) as client:
+    ...         try:
+    ...             return (await client.get(url)).status_code
+    ...         except httpx.ConnectError:
+    ...             return wire.statistics().open
+    >>> trio.run(ask, "http://127.0.0.1:1/")
+    0
     """
 
     __module__ = "trio_crawler.net"
