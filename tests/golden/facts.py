@@ -12,9 +12,7 @@ import lzma
 import sys
 import tempfile
 from collections.abc import Iterable
-from contextlib import redirect_stdout
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +37,7 @@ from trio_crawler import (  # noqa: E402
     SqliteFrontier,
 )
 from trio_crawler.check import LinkCheck, Verdict  # noqa: E402
-from trio_crawler.cli.exit import close  # noqa: E402
+from trio_crawler.cli.results import status_of  # noqa: E402
 from trio_crawler.ledger.join import Join  # noqa: E402
 from trio_crawler.report import Report  # noqa: E402
 from trio_crawler.testing import Web  # noqa: E402
@@ -76,8 +74,7 @@ def facts_of(outcomes: Iterable[Outcome], *, checked: bool, seed: str = HOME) ->
         not_checked = check.not_checked.items()
         facts["not_checked"] = sorted([*key, number] for key, number in not_checked)
     check.close()
-    with redirect_stdout(StringIO()):
-        facts["exit"] = close(report, "", [], failed=failed)
+    facts["exit"] = status_of(report, failed)
     return msgspec.json.decode(msgspec.json.encode(facts, enc_hook=str))
 
 

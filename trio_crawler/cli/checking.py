@@ -19,7 +19,7 @@ from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.files import Target, naming, target_of
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.shared_options import SharedOptions
+from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import attempted, visible
 
@@ -39,35 +39,31 @@ _MOST_LISTED = 1_000
 class Check:
     """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
 
-    The outcomes are those of the `ledger`. A file in `directory`, that of the crawl, is private.
-    The report names the `date`. Raises click.UsageError for options and files that cannot be used.
+    The outcomes are those of the `ledger`. A file in the directory of the crawl is private. The
+    report names the `date`. Raises click.UsageError for options and files that cannot be used.
     """
 
     def __init__(
         self,
-        options: SharedOptions,
+        options: CrawlOptions | ReportOptions,
         stack: ExitStack,
-        *,
-        directory: str | None,
         folder: Folder | None,
-        full: bool,
-        date: datetime,
         ledger: Ledger,
+        date: datetime,
     ) -> None:
         self._options = options
         self._folder = folder
-        self._full = full
         self._date = date
         paths = {flag: path for flag, (path, _) in requested(options).items() if flag in WRITERS}
         self._files: dict[str, tuple[str, Target]] = {}
         for flag, path in paths.items():
             with naming(flag, path):
-                target = target_of(path, directory)
+                target = target_of(path, options.directory)
             stack.callback(target.drop)
             self._files[flag] = path, target
         self._verdicts = _verdicts(options)
         self._baseline = _baseline(options.baseline)
-        shown = sys.maxsize if full else _MOST_LISTED
+        shown = sys.maxsize if options.full else _MOST_LISTED
         why = shown if options.why or options.html is not None else 0
         self._links = LinkCheck(self._verdicts, why=why, ledger=ledger)
         self._told: set[str] = set()
@@ -136,7 +132,7 @@ class Check:
             found,
             facts,
             by_target=options.by == "target",
-            full=self._full,
+            full=self._options.full,
             known=known,
             shown=self.shown,
             color=color,

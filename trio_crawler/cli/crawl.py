@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import signal
 import sys
+import time
 from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ import trio
 from trio_crawler import (
     Crawler,
     Limits,
-    Outcome,
     Page,
     Sitemaps,
     StoreError,
@@ -27,34 +26,31 @@ from trio_crawler import (
     report,
 )
 from trio_crawler.cli.build import Plan, planned
-from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.exit import (
     FAULT,
     INTERRUPTED,
     colored,
     complain,
-    finish,
     first,
     guarded,
     refused,
 )
 from trio_crawler.cli.exports import Export, archive, exports
-from trio_crawler.cli.files import PRIVATE_DIRECTORY, STANDARD_OUTPUT, is_plain
+from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
+from trio_crawler.cli.results import Results
 from trio_crawler.cli.seed_list import SeedList, opened
-from trio_crawler.cli.shared_options import FILES, refuse_without_check
+from trio_crawler.cli.shared_options import refuse_without_check
 from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import Report, one_line
+from trio_crawler.report import one_line
 
 if TYPE_CHECKING:
     from trio_crawler import SqliteFrontier
-    from trio_crawler.cli.checking import Check
     from trio_crawler.cli.directory import CrawlDirectory
-    from trio_crawler.cli.html import HtmlFile
     from trio_crawler.frontier import HostStatistics
     from trio_crawler.shared import SharedFrontier
 
@@ -83,38 +79,20 @@ async def _main(options: CrawlOptions) -> int:
     plan = planned(options)
     if not plan.checks:
         refuse_without_check(options, UNCHECKED)
-    # The files of a check are written at the very end, when all others are closed.
+    # The files about the whole are written at the very end, when all others are closed.
     with ExitStack() as last:
         last.callback(_unhook)
         with ExitStack() as stack:
-            keeps = {"outside": options.why, "checks": plan.checks}
-            ledger = last.enter_context(Ledger(**keeps, traits=options.html is not None))
-            files = _open_files(options, plan, stack, ledger)
             date = datetime.now(UTC)
-            where: dict[str, Any] = {
-                "directory": options.directory,
-                "folder": plan.folder,
-                "date": date,
-            }
-            check = html = None
-            if options.html is not None:
-                # Imported only now: most crawls write no such file.
-                from trio_crawler.cli.html import HtmlFile
-
-                html = HtmlFile(options.html, last, **where, ledger=ledger)
-            if plan.checks:
-                # Imported only now: most crawls check no links.
-                from trio_crawler.cli.checking import Check
-
-                full = options.level > NORMAL
-                check = Check(options, last, **where, full=full, ledger=ledger)
+            results = Results(options, last, plan.folder, date, checks=plan.checks)
+            files = _open_files(options, plan, stack, results.ledger)
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened(path))
             color = colored(options.color, sys.stderr)
             screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
             if urls is not None:
                 urls.tell = screen.say
-            crawl = _Crawl(options, plan, screen, files, ledger, check, html, urls)
+            crawl = _Crawl(options, plan, screen, files, results, urls)
             await crawl.run()
         return crawl.close()
 
@@ -133,29 +111,22 @@ def _unhook() -> None:
 def _open_files(
     options: CrawlOptions, plan: Plan, stack: ExitStack, ledger: Ledger
 ) -> list[Export]:
-    """Open all files but the streams of a crawl directory.
+    """Open all files of outcomes but the streams of a crawl directory.
 
     Those that are written as outcomes come are `whole`; the others are read from the directory.
     """
-    outputs = requested(options)
-    paths = {flag: path for flag, (path, _) in outputs.items() if flag not in FILES}
-    packed, lasting = paths.pop("--warc", None), options.directory is not None
-    if lasting and is_plain(paths.get("--jsonl", STANDARD_OUTPUT)):
-        del paths["--jsonl"]
-    if options.directory is not None and (paths or FILES & outputs.keys()):
-        # An export may be in the directory itself. If that cannot be made, the store says why.
-        with suppress(OSError):
-            Path(options.directory).mkdir(PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    lasting = options.directory is not None
+    streams = ["--jsonl"] if lasting and is_plain(options.jsonl or STANDARD_OUTPUT) else []
     how: dict[str, Any] = {"named": plan.named, "ledger": ledger if options.facts else None}
-    files = exports(paths, options.directory, in_place="--jsonl", whole=not lasting, **how)
+    files = exports(options, **how, in_place="--jsonl", whole=not lasting, but=streams)
     made = [*map(stack.enter_context, files)]
-    if packed is not None and plan.warc is not None and not lasting:
-        made.append(stack.enter_context(archive(packed, plan.warc)))
+    if options.warc is not None and plan.warc is not None and not lasting:
+        made.append(stack.enter_context(archive(options.warc, plan.warc)))
     return made
 
 
 class _Crawl:
-    """One crawl of the command, with its report and its files."""
+    """One crawl of the command, with its results and its files."""
 
     def __init__(
         self,
@@ -163,32 +134,19 @@ class _Crawl:
         plan: Plan,
         screen: Screen,
         files: list[Export],
-        ledger: Ledger,
-        check: Check | None,
-        html: HtmlFile | None,
+        results: Results,
         urls: SeedList | None,
     ) -> None:
-        self._options = options
-        self._plan = plan
-        self._screen = screen
-        self._files = files
+        self._options, self._plan, self._screen = options, plan, screen
+        self._files, self._results, self._urls = files, results, urls
         self._live = [export for export in files if export.whole]
         self._late = [export for export in files if not export.whole]
-        self._urls = urls
-        self._ledger = ledger
-        full = options.level > NORMAL
-        self._report = Report(why=options.why, full=full, ledger=ledger)
-        self._check = check
-        self._html = html
         self._faults = 0
         self._silent = options.shared is not None and options.shared[2]
         self._ending = Ending((lambda _: None) if self._silent else screen.say)
         self._crawler: Crawler | None = None
         self._wire: WireStatistics | None = None
-        self._changes = ""
         self._hosts: Mapping[str, HostStatistics] | None = None
-        # The pages that an earlier run read without the texts of their links.
-        self._textless = 0
         self._failed: StoreError | None = None
         # By the origins of hosts the title and heading of the answer to an invented URL.
         self._missing: dict[str, tuple[str, str] | None] = {}
@@ -216,7 +174,7 @@ class _Crawl:
                     and not (self._failed or self._silent)
                 ):
                     await trio.to_thread.run_sync(self._read_back, self._options.directory)
-                asks = self._options.facts and not self._silent
+                asks = self._options.facts and not self._silent and self._plan.folder is None
                 if asks and self._crawler and not self._ending.phrase:
                     await self._ask_for_nothing(self._crawler)
                 for export in self._files:
@@ -256,7 +214,7 @@ class _Crawl:
             nursery.start_soon(
                 self._screen.draw,
                 crawler.statistics,
-                lambda: self._ledger.errors,
+                lambda: self._results.ledger.errors,
                 lambda: crawler.hosts.values(),
             )
             if directory is not None:
@@ -275,11 +233,14 @@ class _Crawl:
             limit, scope = crawler.frontier.hosts.deadline, self._ending.scope
             scope.deadline = min(scope.deadline, limit + GRACE)
             async for outcome in outcomes:
-                self._add(outcome)
-                if self._options.level > NORMAL:
+                if not self._silent:
+                    self._results.add(outcome)
+                if self._options.html is not None:
+                    self._results.ledger.add_time(outcome.url, time.time())
+                if self._options.full:
                     self._screen.say(one_line(self._plan.named(outcome)))
-                elif self._check is not None and self._screen.live:
-                    self._show_faults(self._check.lines(outcome))
+                elif self._results.check is not None and self._screen.live:
+                    self._show_faults(self._results.check.lines(outcome))
                 if directory is not None:
                     directory.add(outcome)
                 for export in self._live:
@@ -287,20 +248,12 @@ class _Crawl:
                     if export.error:
                         return
 
-    def _add(self, outcome: Outcome, *, earlier: bool = False) -> None:
-        if self._silent:
-            return
-        once = outcome if self._check is None else self._check.once(outcome)
-        self._ledger.add(once, earlier=earlier)
-        if self._html is not None and not earlier:
-            self._html.saw(once.url)
-
     async def _ask_for_nothing(self, crawler: Crawler) -> None:
         """Ask hosts with a page that looks like an error for a URL that cannot exist.
 
         Whether they answer it alike decides whether such a page is one.
         """
-        pages = self._report.looks_missing(_MOST_DOUBTFUL) if self._plan.folder is None else []
+        pages = self._results.report.looks_missing(_MOST_DOUBTFUL)
         urls = [normalise(f"/{token_hex(8)}", page) for page in pages]
         asked = Crawler(
             urls,
@@ -333,69 +286,44 @@ class _Crawl:
         ends if this crawl is cancelled.
         """
         from trio_crawler import History
-        from trio_crawler.cli.report import began_before, changes, read_back
 
-        takers: list[Callable[[Outcome], None]] = [export.take for export in self._late]
-        if self._resumed:
-            takers.append(partial(self._add, earlier=True))
-        # Only a check and the texts of links need more.
-        checks = self._resumed and self._check is not None
-        brief = not checks and self._options.links is None
-        alive = trio.from_thread.check_cancelled
+        add = partial(self._results.add, earlier=True) if self._resumed else None
+        alive, changes = trio.from_thread.check_cancelled, self._options.refresh
         with History(directory) as history:
-            self._textless = read_back(history, takers, self._ledger, alive, brief=brief)
+            self._results.read(history, self._late, alive, add=add, changes=changes)
             self._resumed, self._hosts = False, history.hosts()
-            if self._html is not None:
-                self._html.read(history, alive, began_before(history))
-            if self._options.refresh:
-                self._changes = changes(history, self._options.level > NORMAL)
-        for export in self._late:
-            export.whole = True
 
     def close(self) -> int:
         """Print the report and return the exit status."""
-        if self._silent:
-            status = self._complained(0)
-            return status if self._failed is None else self._refused(self._failed)
-        crawler, options = self._crawler, self._options
-        ended = self._ending.phrase or (_FAILED if self._failed else "")
-        if crawler is None:
-            complain(f"{self._ending.phrase} before the crawl could begin")
-            return INTERRUPTED
-        unwritten = "\n".join(
-            f"{export.path} is not written: 'report {options.directory}' can do that"
-            for export in self._late
-            if not export.whole and not export.error
-        )
-        if self._resumed:
-            alone = "The report does not have all runs: 'report {}' has"
-            unwritten = f"{alone.format(options.directory)}\n{unwritten}".rstrip()
-        status = finish(
-            self._report,
-            self._check,
-            self._html,
-            lambda: self._facts(crawler, ended),
-            self._files,
-            options,
-            owner=options.owner,
-            ended=ended,
-            textless=self._textless,
-            more=(self._changes, unwritten),
-        )
-        status = self._complained(status)
-        return status if self._failed is None else self._refused(self._failed)
-
-    def _complained(self, status: int) -> int:
-        """Complain of lines of --urls that are no URLs; return the exit status then."""
-        if self._urls is None or not (problem := self._urls.problem):
-            return status
-        complain(problem)
-        return status or FAULT
-
-    def _refused(self, failed: StoreError) -> int:
-        # Not the status of a directory that is refused: this crawl has begun.
-        refused(failed)
-        return FAULT
+        crawler, options, status = self._crawler, self._options, 0
+        if not self._silent:
+            if crawler is None:
+                complain(f"{self._ending.phrase} before the crawl could begin")
+                return INTERRUPTED
+            ended = self._ending.phrase or (_FAILED if self._failed else "")
+            unwritten = [
+                f"{export.path} is not written: 'report {options.directory}' can do that"
+                for export in self._late
+                if not export.whole and not export.error
+            ]
+            if self._resumed:
+                all_runs = f"'report {options.directory}' has"
+                unwritten.insert(0, f"The report does not have all runs: {all_runs}")
+            status = self._results.finish(
+                partial(self._facts, crawler, ended),
+                self._files,
+                owner=options.owner,
+                ended=ended,
+                more="\n".join(unwritten),
+            )
+        if self._urls is not None and (problem := self._urls.problem):
+            complain(problem)
+            status = status or FAULT
+        if self._failed is not None:
+            refused(self._failed)
+            # Not the status of a directory that is refused: this crawl has begun.
+            return FAULT
+        return status
 
     def _facts(self, crawler: Crawler, ended: str) -> report.CrawlFacts:
         options, totals = self._options, crawler.statistics()

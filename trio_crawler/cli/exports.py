@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -20,7 +20,10 @@ from urllib.parse import quote
 import trio
 
 from trio_crawler import Outcome, Page, report
+from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, naming, place_of, target_of
+from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import to_jsonl
 
@@ -171,32 +174,35 @@ class Export:
 
 
 def exports(
-    paths: Mapping[str, str],
-    directory: str | os.PathLike[str] | None = None,
+    options: CrawlOptions | ReportOptions,
     *,
+    named: Named,
+    ledger: Ledger | None,
     in_place: str = "",
-    whole: bool = True,
-    named: Named = as_it_is,
-    ledger: Ledger | None = None,
+    whole: bool = False,
+    but: Collection[str] = (),
 ) -> Iterator[Export]:
-    """Open files, by the options that name them; those in a crawl directory are private.
+    """Open the files of outcomes that options name; those in a crawl directory are private.
 
     With a `ledger` a CSV has the facts of pages, and it and JSON Lines have what that knows at the
     end. A reader may follow the file of the option `in_place`, which is always whole; it has not.
     `named` returns what is written of an outcome. Raises click.UsageError for a file that cannot
     be written.
     """
-    for flag, path in paths.items():
+    for flag, (path, _) in requested(options).items():
+        if flag not in _FORMS or flag in but:
+            continue
         encode, head, form = _FORMS[flag]
         if named is not as_it_is:
             encode = partial(_encoded, encode, named)
         with naming(flag, path):
-            target = target_of(path, directory, Target if flag == in_place else form)
-            if ledger is not None and flag in _LATE and flag != in_place:
+            live = flag == in_place
+            target = target_of(path, options.directory, Target if live else form)
+            if ledger is not None and flag in _LATE and not live:
                 complete, entry = _LATE[flag]
                 target = Completed(target, partial(complete, ledger=ledger))
                 encode, head = partial(entry, named), b""
-            yield Export(path, target, encode, head, whole=whole or flag == in_place)
+            yield Export(path, target, encode, head, whole=whole or live)
 
 
 def archive(path: str, warc: report.Warc) -> Export:

@@ -91,21 +91,22 @@ class Folder:
         for field in fields(outcome):
             match getattr(outcome, field.name):
                 case str(url) if field.name in _URLS:
-                    changed[field.name] = self._named(url)
+                    changed[field.name] = self.shown(url)
                 case tuple(links) if field.name == "links":
-                    changed["links"] = tuple(map(self._named, links))
+                    changed["links"] = tuple(map(self.shown, links))
                 case tuple(links) if field.name == "rejected":
                     changed["rejected"] = tuple(
-                        each._replace(url=self._named(each.url)) for each in links
+                        each._replace(url=self.shown(each.url)) for each in links
                     )
                 case dict(anchors) if field.name == "anchors":
-                    changed["anchors"] = {self._named(url): at for url, at in anchors.items()}
+                    changed["anchors"] = {self.shown(url): at for url, at in anchors.items()}
                 case PageFacts() as facts:
-                    pairs = tuple((name, self._named(url)) for name, url in facts.hreflang)
+                    pairs = tuple((name, self.shown(url)) for name, url in facts.hreflang)
                     changed["facts"] = replace(facts, hreflang=pairs)
         return replace(outcome, **changed)
 
-    def _named(self, url: str) -> str:
+    def shown(self, url: str) -> str:
+        """Return the text to show for a URL: the path of a file in the folder."""
         return self.path_of(url) or url
 
     def once(self, outcome: Outcome, links: LinkCheck) -> Outcome:

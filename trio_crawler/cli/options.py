@@ -412,6 +412,11 @@ class CrawlOptions(RequestOptions):
     )
 
     @property
+    def full(self) -> bool:
+        """Whether the report has whole lists, as that of a directory with -v."""
+        return self.level > parsing.NORMAL
+
+    @property
     def checked_kinds(self) -> tuple[str, ...]:
         """The kinds of links that are checked; for an owner all of them, unless some are named."""
         return self.checks or (parsing.KINDS if self.owner else ())
@@ -455,15 +460,10 @@ def refuse_contradictions(options: CrawlOptions) -> None:
     for flag, given in sitemaps.items():
         wrong[f"use {flag} or --no-sitemaps, not both"] = given and options.no_sitemaps
     refuse(wrong)
-    if not options.seeds:
-        _refuse_without_url(options)
-
-
-def _refuse_without_url(options: CrawlOptions) -> None:
-    """Refuse what has no effect on a list alone: its URLs are treated as those of strangers.
-
-    Nothing of it has an effect on a folder but what is about its paths.
-    """
+    if options.seeds:
+        return
+    # These have no effect on a list alone, whose URLs are treated as those of strangers, and none
+    # on a folder but those about its paths.
     of_list = {
         "--under with a path": any("://" not in prefix for prefix in options.under),
         "--sitemap": options.sitemaps,
