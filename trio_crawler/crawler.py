@@ -27,17 +27,25 @@ from trio_crawler.policy.traps import Traps
 class Crawler:
     """Crawl from the seeds: fetch each URL that the scope admits, once.
 
-    None means the default, which suits a stranger's site: the hosts of the seeds, ten `workers`,
-    four requests at once to one host, robots.txt obeyed, the bounds of `Limits()` and `Traps()`,
-    the sitemaps that robots.txt names, no `checks` of links that lead outside, breadth first, URLs
-    kept in memory. With `fold_canonical` a page counts as a duplicate of the canonical page that
-    it names. With `anchors` pages keep the text of their links, with `facts` what they say of
-    themselves. `random` seeds the jitter of the
-    delays after failures. A `seed_stream` yields more seeds, which are read as there is room for
-    them: without a `scope` what they redirect to is fetched too, and links from them to other
-    hosts than those of `seeds` are not followed. The caller closes a `fetch`, `frontier` or
-    `seed_stream` that it passes in. One crawler makes one crawl. Raises TypeError or ValueError,
-    naming the argument, for an invalid value.
+    None means the default, which suits a stranger's site. One crawler makes one crawl.
+
+    - `seeds`: the URLs to begin with; `seed_stream` yields more, read as there is room for them.
+      Without a `scope` what these redirect to is fetched too, but of their links only those to
+      the hosts of `seeds` are followed;
+    - `scope`: which URLs belong to the crawl; by default those of the hosts of the seeds;
+    - `limits`: its bounds, such as pages and seconds; `traps`: the thresholds for endless URLs;
+    - `politeness`: requests at once to a host (four), delays, robots.txt (obeyed), nofollow;
+    - `sitemaps`: which are read; by default those that robots.txt names;
+    - `checks`: which links are asked for besides the pages; by default none;
+    - `order`: which URL of a host comes first; by default that nearest to a seed;
+    - `fold_canonical`: count a page as a duplicate of the canonical page that it names;
+    - `anchors`: keep the text of links; `facts`: keep what pages say of themselves;
+    - `workers`: the most URLs that are fetched at the same time;
+    - `random`: the seed of the jitter of delays after failures;
+    - `fetch`, `frontier`: how a URL is fetched, where URLs are kept (in memory). The caller
+      closes what it passes in, also a `seed_stream`.
+
+    Raises TypeError or ValueError, naming the argument, for an invalid value.
 
     >>> web = Web({"/": html("/a", "/gone"), "/a": html()})
     >>> async def statuses() -> dict[str, int]:

@@ -329,6 +329,19 @@ def link_options(app: Sphinx, doctree: nodes.document) -> None:
             link += literal
 
 
+def fold_proofs(app: Sphinx, doctree: nodes.document) -> None:
+    """Show the tests that prove a sentence when the reader asks for them."""
+    for listed in list(doctree.findall(nodes.bullet_list)):
+        tests = len(listed)
+        if all(each.astext().startswith("tests/") for each in listed):
+            noun = "test proves" if tests == 1 else "tests prove"
+            head = f'<details class="proofs"><summary>{tests} {noun} it</summary>'
+            around = [
+                nodes.raw("", html, format="html") for html in (head, "</details>")
+            ]
+            listed.replace_self([around[0], listed, around[1]])
+
+
 def without_contents(
     app: Sphinx,
     name: str,
@@ -347,6 +360,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     }.items():  # fmt: skip
         app.add_directive(name, kind)
     app.connect("doctree-read", link_options)
+    app.connect("doctree-read", fold_proofs)
     # After the theme's own, which decides by the length of the page.
     app.connect("html-page-context", without_contents, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

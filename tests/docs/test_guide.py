@@ -16,6 +16,7 @@ from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
+from textwrap import dedent
 from types import ModuleType
 from xml.etree import ElementTree
 
@@ -34,6 +35,7 @@ from trio_crawler.reason import REASONS, Kind, Reason
 from trio_crawler.report.codes import _REMEDIES as REMEDIES
 from trio_crawler.report.codes import explained
 from trio_crawler.schedule.host_state import RULES
+from trio_crawler.store import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -239,9 +241,8 @@ def named(page: Path) -> list[str]:
     text = page.read_text()
     names = re.findall(r"^\.\. auto\w+:: ([\w.]+)", text, re.MULTILINE)
     included = re.findall(r"^```\{include\} \.\./\.\./generated/(.+)\.md", text, re.MULTILINE)
-    return names + [
-        f"trio_crawler.{name}" for name in included if name not in ("options", "reasons")
-    ]
+    made = {"options", "reasons", "database"}
+    return names + [f"trio_crawler.{name}" for name in included if name not in made]
 
 
 def test_every_public_name_is_on_one_page_of_the_reference() -> None:
@@ -352,6 +353,25 @@ def test_every_reason_is_told_with_its_cause_and_its_remedy(recorded: Record) ->
     recorded(
         GENERATED / "reasons.md", re.sub(r"--[a-z][\w-]+(?: external)?", r"`\g<0>`", text) + "\n"
     )
+
+
+def database() -> Iterator[str]:
+    """Yield what the schema says of itself: its lists of columns as tables, its queries as SQL."""
+    for part in inspect.cleandoc(schema.__doc__ or "").split("\n\n"):
+        rows = re.findall(r"^    (\w+) +(.+(?:\n {5,}.+)*)", part, re.MULTILINE)
+        if part.startswith("    ") and rows[0][0].islower():
+            yield "| name | columns |\n|---|---|"
+            yield (
+                "\n".join(f"| `{name}` | {' '.join(told.split())} |" for name, told in rows) + "\n"
+            )
+        else:
+            yield f"```sql\n{dedent(part)}\n```\n" if part.startswith("    ") else part + "\n"
+
+
+def test_the_views_and_tables_of_a_directory_are_told_as_the_schema_tells_them(
+    recorded: Record,
+) -> None:
+    recorded(GENERATED / "database.md", "\n".join(database()))
 
 
 # The options.

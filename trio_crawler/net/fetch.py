@@ -50,11 +50,11 @@ _AFTER_SCHEME = len("https://")
 class HttpFetch(Fetcher):
     """Fetch a URL with one request, over HTTP/1.1 by default.
 
-    `timeout` (seconds) is the deadline of one fetch, from the lookup of the name to the end of
-    the decoding. `max_bytes` bounds the body, both as sent and as decoded: a longer one is cut,
-    and its connection is closed. Two purposes of a job have other bounds: a robots.txt is cut
-    after 500 KiB; a sitemap may have 50 MiB, or `max_bytes` if that is more than 50 MiB or less
-    than its default, and a longer one is a `TOO_LARGE` fault.
+    Redirects are returned, not followed, and their bodies are not read. The body of an error
+    response (400 and up) is not decoded: an encoded body is returned as an empty one, and so is
+    the body of a robots.txt or a sitemap. With `job.validator` the request is conditional; a 304
+    has an empty body. The first request of a check is HEAD; the next ones are GET and end after
+    the head, unless the body has at most 64 KiB. All other requests are GET.
 
     A crawl reads nothing in a body whose Content-Type is neither HTML nor XML nor text, nor in
     that of an error response, nor in a download (`Content-Disposition: attachment`) that is not
@@ -63,55 +63,47 @@ class HttpFetch(Fetcher):
     by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
     not whole.
 
-    The first request of a check is HEAD; the next ones are GET and end after the head, unless the
-    body has at most 64 KiB. All other requests are GET.
-
-    Redirects are returned, not followed, and their bodies are not read. The body of an error
-    response (400 and up) is not decoded: an encoded body is returned as an empty one, and so is
-    the body of a robots.txt or a sitemap. With `job.validator` the request is conditional; a 304
-    has an empty body.
-
-    `user_agent`, which is also an attribute of the fetch, is sent to every server; so is
-    `contact`, an e-mail address, in From. `headers` and `auth` are sent only to the origins of
-    `seeds`. `auth` is one (user, password) for all of them, or a mapping from a URL to the (user,
-    password) for its origin. `origin_headers` has, by a URL of each, the headers that are sent to
-    some origins, which need not be those of seeds: a token for a site that is only checked. They
-    replace headers of the same names. A user or password in a URL of `seeds` is ignored. `cookies`
-    stores and sends cookies, but stores none of a robots.txt; without it there are no cookies.
-    With it a login that leads back to its first URL is followed: see `Job.again`.
-
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's
     port, the addresses of the first lookup, unless one of them is public. The ports 80 and 443 of
-    a seed open each other. `allow_private` opens addresses and networks (`10.0.0.0/8`,
-    `192.168.1.7`) for every name and port; only it opens the metadata addresses of clouds. With
-    `public_only`, for URLs that strangers choose, seeds open nothing.
+    a seed open each other. The third case is `allow_private`.
 
-    Certificates are verified by `tls`, or against the authorities in `cacert`, a file in PEM, else
-    those that the environment names with SSL_CERT_FILE and SSL_CERT_DIR, else the list of the
-    certifi package. Certificates of `insecure_hosts` (names or addresses, without a port) are not
-    verified. The protocols that `tls` offers (ALPN) are set anew before each handshake.
-
-    `client_cert` is shown to the servers that want a certificate of the client, but only at the
-    origins of `seeds`, where an origin by http also stands for that by https: a file in PEM with a
-    certificate and its key, or (file, file of the key), or these with the
-    password of the key.
-
-    With `http2` an https server is requested by HTTP/2 if it supports that.
-
-    At most `max_idle` idle connections are kept (default: 4,000, or half of the file descriptors
-    that the process may have; by HTTP/2 100). They are not reused after 30 seconds.
-
-    `proxy` is the URL of a proxy for all requests, http, https, socks5 or socks5h, with or without
-    a user and a password: `http://USER:PASSWORD@HOST:PORT`. `trust_env` uses the proxies of
-    HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY instead, with networks (`127.0.0.0/8`), `*` and
-    `*.name` in NO_PROXY. A proxy, also one of socks5, looks up names itself and may connect to any
-    address: then only an address that is written in a URL is checked, with `public_only` too. A
-    `PROXY` fault is one of the proxy, which refuses a request or cannot be used.
-
-    `request`, for a token that must be renewed or a signature, is a function of a `Job`, or an
-    async one, that returns headers for this request. It is called for each request to the origins
-    of `seeds` (each try, and robots.txt too), and its headers replace others of the same names.
+    - `seeds`: the URLs whose origins get `headers`, `auth`, `request` and `client_cert`. A user or
+      a password in one of them is ignored;
+    - `user_agent`, which is also an attribute of the fetch, and `contact`, an e-mail address for
+      From: sent to every server;
+    - `headers`, and `auth`, one (user, password) or a mapping from a URL to that of its origin;
+    - `origin_headers`: by a URL of each, the headers that are sent to some origins, which need not
+      be those of seeds. They replace headers of the same names;
+    - `cookies`: stores and sends cookies, but stores none of a robots.txt; by default there are
+      none. With it a login that leads back to its first URL is followed: see `Job.again`;
+    - `request`, for a token that must be renewed or a signature: a function of a `Job`, or an
+      async one, that returns headers. It is called for each request to the origins of `seeds`
+      (each try, and robots.txt too), and its headers replace others of the same names;
+    - `timeout`: the seconds of one fetch, from the lookup of the name to the end of the decoding;
+    - `max_bytes`: the bytes of a body, both as sent and as decoded. A longer one is cut, and its
+      connection is closed. A robots.txt is cut after 500 KiB; a sitemap may have 50 MiB, or
+      `max_bytes` if that is more than 50 MiB or less than its default, and a longer one is a
+      `TOO_LARGE` fault; `bodies`: see above;
+    - `allow_private`: addresses and networks (`10.0.0.0/8`, `192.168.1.7`) that are opened for
+      every name and port; only it opens the metadata addresses of clouds. `public_only`, for URLs
+      that strangers choose: seeds open nothing;
+    - `insecure_hosts`: names or addresses, without a port, whose certificates are not verified.
+      All others are verified by `tls`, or against the authorities in `cacert`, a file in PEM, else
+      those that the environment names with SSL_CERT_FILE and SSL_CERT_DIR, else the list of the
+      certifi package. The protocols that `tls` offers (ALPN) are set anew before each handshake;
+    - `client_cert`: shown to the servers that want a certificate of the client, but only at the
+      origins of `seeds`, where an origin by http also stands for that by https. It is a file in
+      PEM with a certificate and its key, or (file, file of the key), or these with the password;
+    - `http2`: request an https server by HTTP/2 if it supports that;
+    - `max_idle`: the most idle connections (default: 4,000, or half of the file descriptors that
+      the process may have; by HTTP/2 100). They are not reused after 30 seconds;
+    - `proxy`: the URL of a proxy for all requests, http, https, socks5 or socks5h, with or without
+      a user and a password: `http://USER:PASSWORD@HOST:PORT`. `trust_env` uses those of
+      HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY instead, with networks (`127.0.0.0/8`), `*`
+      and `*.name` in NO_PROXY. A proxy, also one of socks5, looks up names itself and may connect
+      to any address: then only an address that is written in a URL is checked, with `public_only`
+      too. A `PROXY` fault is one of the proxy, which refuses a request or cannot be used.
 
     The caller closes the fetch, by `async with` or `aclose`.
 
