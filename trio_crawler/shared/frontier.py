@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import socket
 import uuid
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
@@ -66,7 +67,7 @@ _PORTION = 500
 _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
 _REMEDY = "give another name, or drop that crawl"
-_SALT = 16
+_SALT = _WORD = 16
 _STRANDS = "strands"
 # Milliseconds that each program can count.
 _ENDLESS = 1 << 52
@@ -144,7 +145,8 @@ class SharedFrontier:
             meaning = {**meaning, _STRANDS: strands}
         self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
         self._ttl = ttl
-        self._name = uuid.uuid4().hex
+        # For those who look at the store; the last part is new at each start.
+        self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:_WORD]}"
         self._plan: Plan | None = None
         self._ended: Reason | None = None
         self._joined = self._seeded = self._over = False

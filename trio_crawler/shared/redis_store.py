@@ -6,7 +6,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +16,7 @@ import trio
 
 from trio_crawler.arguments import check_kind
 from trio_crawler.reason import Reason
-from trio_crawler.shared.message import Refused
+from trio_crawler.shared.message import Refused, packed
 from trio_crawler.store.errors import StoreError, Unusable
 
 _LEAST = 7
@@ -46,7 +46,8 @@ _INSTALL = "needs coredis: pip install 'trio-crawler[machines]'"
 class SharedCounts(msgspec.Struct, frozen=True):
     """The counts of a shared crawl: see `Reply`. `out` are the jobs that workers have.
 
-    `workers` has the names of those whose lease goes on, `hosts` how many hosts each holds.
+    `workers` has the names of those whose lease goes on, `hosts` how many hosts each holds. In
+    a name are the machine, the number of the process and a word: web1:4711:5a91309d902d4c2b.
     """
 
     __module__ = "trio_crawler.shared"
@@ -122,6 +123,16 @@ class RedisStore:
     async def stop(self) -> None:
         """Let all workers end early at their next call; one that comes after them goes on."""
         await self._client.hset(f"{self._prefix}:n", {"stop": Reason.STOPPED.value})
+
+    async def release(self, part: str = "") -> None:
+        """Give the hosts and the jobs of workers back at once whose names have this `part`.
+
+        Call it only if their processes have ended: others wait until their leases are over.
+        """
+        for name in await self._client.zrange(f"{self._prefix}:sess", 0, -1):
+            if part in name.decode():
+                with suppress(Refused):
+                    await self.call("leave", packed(name.decode()))
 
     async def drop(self) -> int:
         """Remove the crawl from the server; return how many keys it had."""
