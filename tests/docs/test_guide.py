@@ -28,7 +28,7 @@ from sites.valkey import server
 
 import trio_crawler
 from trio_crawler import check, frontier, ledger, model, net, report, shared, store, testing
-from trio_crawler.cli.declaration import GroupedCommand
+from trio_crawler.cli.command import Command
 from trio_crawler.cli.main import _COMMANDS as COMMANDS
 from trio_crawler.cli.main import command
 from trio_crawler.reason import REASONS, Kind, Reason
@@ -389,7 +389,7 @@ def options(words: str, of: click.Command, known: dict[str, str]) -> str:
     """Write each option of a command as an object, in their groups, if it is not known yet."""
     context = of.make_context(of.name, [], resilient_parsing=True)
     shown = [each for each in of.get_params(context) if isinstance(each, click.Option)]
-    groups = of.groups(context) if isinstance(of, GroupedCommand) else {"": shown}
+    groups = of.groups(context) if isinstance(of, Command) else {"": shown}
     rows = [] if of is command else [f"## `{words}`", "", f"```{{program}} {words}\n```", ""]
     same = []
     for heading, members in groups.items():

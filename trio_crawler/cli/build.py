@@ -170,8 +170,13 @@ def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Sc
         site = all_of() if options.under or options.include else seeds_only
     scopes = [site]
     if options.under:
+        absolute = [prefix for prefix in options.under if "://" in prefix]
+        paths = [prefix.lstrip("/") for prefix in options.under if "://" not in prefix]
+        origins = [f"{origin}/" for origin in _origins(map(normalise, options.seeds))]
+        bases = origins if folder is None else [folder.base_url]
         with errors_of(prefixes="under"):
-            scopes.append(with_prefix(*_prefixes(options, folder)))
+            below = [f"{base}{path}" for base in bases for path in paths]
+            scopes.append(with_prefix(*absolute, *below))
     if options.include:
         with errors_of(patterns="include"):
             scopes.append(including(*options.include))
@@ -179,14 +184,6 @@ def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Sc
         found = all_of(*scopes, excluding(*options.exclude))
     listed = options.seed_stream is not None and site is not seeds_only
     return any_of(seeds_only, found) if listed else found
-
-
-def _prefixes(options: CrawlOptions, folder: FolderFetch | None) -> list[str]:
-    absolute = [prefix for prefix in options.under if "://" in prefix]
-    paths = [prefix.lstrip("/") for prefix in options.under if "://" not in prefix]
-    origins = [f"{origin}/" for origin in _origins(map(normalise, options.seeds))]
-    bases = origins if folder is None else [folder.base_url]
-    return absolute + [f"{base}{path}" for base in bases for path in paths]
 
 
 def _origins(urls: Iterable[str]) -> list[str]:
@@ -226,6 +223,9 @@ def _sitemaps(options: CrawlOptions, seeds: Iterable[str], folder: FolderFetch |
 def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> HttpFetch:
     # All cookies make one header (RFC 6265, 5.4).
     cookies = [("Cookie", "; ".join(options.own_cookies))] if options.own_cookies else []
+    cert, password = options.client_cert, options.client_password
+    key = cert if options.client_key is None else options.client_key
+    secret = () if password is None else (password,)
     return HttpFetch(
         seeds=options.seeds,
         user_agent=options.user_agent,
@@ -242,7 +242,7 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
         allow_private=options.allow_private,
         public_only=options.public_only,
         cacert=options.cacert,
-        client_cert=_client_cert(options),
+        client_cert=None if cert is None or key is None else (cert, key, *secret),
         insecure_hosts=options.insecure_hosts,
         http2=options.http2,
         proxy=options.proxy,
@@ -260,14 +260,6 @@ def _origin_headers(options: CrawlOptions) -> dict[str, Sequence[tuple[str, str]
             given = [each for each in seeds if urlsplit(each).hostname == urlsplit(https).hostname]
             found |= dict.fromkeys([https, *(f"{each}/" for each in given)], headers)
     return found
-
-
-def _client_cert(options: CrawlOptions) -> tuple[str, str] | tuple[str, str, str] | None:
-    certificate, password = options.client_cert, options.client_password
-    if certificate is None:
-        return None
-    key = certificate if options.client_key is None else options.client_key
-    return (certificate, key) if password is None else (certificate, key, password)
 
 
 def _authorize(headers: Iterable[tuple[str, str]]) -> bool:

@@ -32,6 +32,9 @@ WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
 }
 """The writers of the files about a whole check, by their options."""
 
+_MOST_FAULTS = 200
+"""The most faults that are shown while a check runs."""
+
 _MOST_LISTED = 1_000
 """The most links of one kind and reason that --why lists without -v."""
 
@@ -51,18 +54,20 @@ class Check:
         ledger: Ledger,
         date: datetime,
     ) -> None:
-        self._options = options
-        self._folder = folder
-        self._date = date
-        paths = {flag: path for flag, (path, _) in requested(options).items() if flag in WRITERS}
+        self._options, self._folder, self._date = options, folder, date
         self._files: dict[str, tuple[str, Target]] = {}
-        for flag, path in paths.items():
+        for flag, (path, _) in requested(options).items():
+            if flag not in WRITERS:
+                continue
             with naming(flag, path):
                 target = target_of(path, options.directory)
             stack.callback(target.drop)
             self._files[flag] = path, target
         self._verdicts = _verdicts(options)
-        self._baseline = _baseline(options.baseline)
+        self._baseline: Baseline | None = None
+        if options.baseline is not None:
+            with _reading("--baseline", options.baseline), open(options.baseline, "rb") as file:
+                self._baseline = check.read_baseline(file, options.baseline)
         shown = sys.maxsize if options.full else _MOST_LISTED
         why = shown if options.why or options.html is not None else 0
         self._links = LinkCheck(self._verdicts, why=why, ledger=ledger)
@@ -76,18 +81,22 @@ class Check:
         """Return an outcome; of two URLs of one file the second one has no links."""
         return outcome if self._folder is None else self._folder.once(outcome, self._links)
 
-    def lines(self, outcome: Outcome) -> Iterator[str]:
-        """Yield a line for each URL that is a fault already, once, but for those of the baseline.
+    def tell(self, outcome: Outcome, say: Callable[..., None]) -> None:
+        """Say a line for each URL that is a fault already, once, but for those of the baseline.
 
         The outcome must have been added.
         """
-        for fault in self._links.certain(outcome):
+        for fault in self._links.certain(outcome) if len(self._told) < _MOST_FAULTS else ():
             known = self._baseline is not None and fault in self._baseline
             if not known and fault.url not in self._told:
                 self._told.add(fault.url)
                 page = "" if fault.page is None else f" from {self.shown(fault.page)}"
                 detail = f": {fault.detail}" if fault.detail else ""
-                yield visible(f"{fault.code} {self.shown(fault.url)}{page}{detail}")
+                line = visible(f"{fault.code} {self.shown(fault.url)}{page}{detail}")
+                say(line, fault=True)
+            if len(self._told) == _MOST_FAULTS:
+                say(f"{_MOST_FAULTS} faults are shown: the report has the others")
+                return
 
     def finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], *, color: bool) -> str:
         """Write the files, and return the report; set `failed` and `errors`.
@@ -102,8 +111,7 @@ class Check:
     def _finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], color: bool) -> str:
         options, folder = self._options, self._folder
         found = [*self._links.findings(), *self._unread(sitemaps())]
-        known, mended = 0, None
-        all_found = found
+        known, mended, all_found = 0, None, found
         if self._baseline is not None:
             comparison = self._baseline.compare(found)
             known, found = len(comparison.known), list(comparison.new)
@@ -139,7 +147,9 @@ class Check:
             errors=self.faults,
         )
         if options.github:
-            lines[:0] = attempted(lambda: self._annotations(found), self.faults)
+            pieces = partial(check.to_annotations, found, path_of=self._path_of)
+            told = attempted(lambda: [b"".join(pieces()).decode().removesuffix("\n")], self.faults)
+            lines[:0] = filter(None, told)
         return "\n".join([*lines, text])
 
     def document(self) -> dict[str, Any]:
@@ -162,10 +172,6 @@ class Check:
                 if verdict is not Verdict.FINE:
                     about = {"code": flaw.value, "page": each.referrer, "detail": each.detail}
                     yield Finding(verdict=verdict, url=each.url, **about)
-
-    def _annotations(self, found: list[Finding]) -> list[str]:
-        written = b"".join(check.to_annotations(found, path_of=self._path_of)).decode()
-        return [written.removesuffix("\n")] if written else []
 
     def _write(
         self, found: list[Finding], all_found: list[Finding], facts: check.CheckFacts
@@ -210,13 +216,6 @@ def _verdicts(options: SharedOptions) -> Verdicts:
         }
     with _reading("--ignore"):
         return Verdicts(accept, patterns, redirects, options.strict_status, own)
-
-
-def _baseline(path: str | None) -> Baseline | None:
-    if path is None:
-        return None
-    with _reading("--baseline", path), open(path, "rb") as file:
-        return check.read_baseline(file, path)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from trio_crawler.cli.declaration import declared, secret_flags
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.shared_options import ReportOptions
+from trio_crawler.cli.shared_options import OF_CHECKS, ReportOptions
 
 FILE, PROJECT, TABLE = "trio-crawler.toml", "pyproject.toml", "trio-crawler"
 OF_FOLDERS = {
@@ -24,15 +24,11 @@ OF_FOLDERS = {
 }
 """The options that only the check of a folder obeys, by the names of their fields."""
 
-HOSTS = "trio-crawler hosts"
-"""The key of the `meta` of a context: the options of each host that has a table of its own."""
-
 _OF_HOSTS = ("accept", "delay", "header", "per-host")
 _SOURCES = {
     ParameterSource.COMMANDLINE: "from the command line",
     ParameterSource.DEFAULT_MAP: "from the file",
 }
-_OF_CHECKS = {name for name, each in declared(CrawlOptions) if each.of_check}
 _KNOWN = {
     flag.removeprefix("--")
     for options in (CrawlOptions, ReportOptions)
@@ -41,7 +37,7 @@ _KNOWN = {
     for flag in flags.split("/")
     if flag.startswith("--")
 }
-_PARAMETERS = (
+PARAMETERS = (
     click.Option(
         ["--config"],
         metavar="FILE",
@@ -58,11 +54,6 @@ _PARAMETERS = (
 )
 
 
-def configurable(parameters: Sequence[click.Parameter]) -> list[click.Parameter]:
-    """Return the parameters of a command with those about its configuration."""
-    return [*parameters, *_PARAMETERS]
-
-
 def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
     """Let the options of a file be the defaults of a command; return its words as parsed.
 
@@ -74,15 +65,15 @@ def configure(context: click.Context, line: Sequence[str]) -> dict[str, Any]:
     # The file may be named there, and its options are the defaults of what is parsed next.
     given, _, _ = command.make_parser(context).parse_args([*line])
     # A shell that asks what may follow wants no error of a file.
-    if context.resilient_parsing or not any(each.name == "config" for each in command.params):
+    if context.resilient_parsing or not any(each in PARAMETERS for each in command.params):
         return given
     path, table = _read(given.get("config"))
-    context.meta[HOSTS] = _hosts(context, dict(table).get("hosts", {}), path)
+    context.params["hosts"] = _hosts(context, dict(table).get("hosts", {}), path)
     found = dict(_defaults(command, table, path))
     if command.name in ("trio-crawler", "worker") and not (
         given.get("checks") or found.get("checks")
     ):
-        found = {name: value for name, value in found.items() if name not in _OF_CHECKS}
+        found = {name: value for name, value in found.items() if name not in OF_CHECKS}
     words = given.get("seeds")
     named = words if command.name == "check" and isinstance(words, (list, tuple)) else ()
     if not any(map(os.path.exists, named)):
@@ -194,14 +185,6 @@ def _options(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option)]
 
 
-def blame(context: click.Context, error: click.BadParameter) -> click.UsageError:
-    """Return the error of a value, which names the file if the value stands there."""
-    name = "" if error.param is None else error.param.name or ""
-    if context.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
-        return error
-    return click.UsageError(f"{context.meta[TABLE]}: {error.format_message()}")
-
-
 def shown(context: click.Context) -> str:
     """Return the options that count, as a file of TOML: defaults are comments, secrets `***`."""
     path = context.meta[TABLE]
@@ -224,7 +207,7 @@ def shown(context: click.Context) -> str:
             lines.append(f"{flag.removeprefix('--')} = {told}  # {_SOURCES[source]}")
         elif value not in (None, (), ""):
             lines.append(f"# {flag.removeprefix('--')} = {_toml(value)}")
-    for host, own in context.meta[HOSTS].items():
+    for host, own in context.params["hosts"].items():
         lines += ["", f"[hosts.{_toml(host)}]  # from the file"]
         for key, value in own.items():
             name = "header" if key == "headers" else key.replace("_", "-")

@@ -6,11 +6,10 @@ import math
 import signal
 import sys
 import time
-from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +60,6 @@ UNCHECKED = "and this crawl checks no links: --check says which it does"
 """Why the options of a check are refused."""
 
 _FAILED = "its directory failed"
-_MOST_FAULTS = 200
-"""The most faults that are shown while a check runs."""
 _MOST_DOUBTFUL = 20
 """The most hosts that are asked for a URL that cannot exist."""
 
@@ -141,7 +138,6 @@ class _Crawl:
         self._files, self._results, self._urls = files, results, urls
         self._live = [export for export in files if export.whole]
         self._late = [export for export in files if not export.whole]
-        self._faults = 0
         self._silent = options.shared is not None and options.shared[2]
         self._ending = Ending((lambda _: None) if self._silent else screen.say)
         self._crawler: Crawler | None = None
@@ -240,7 +236,7 @@ class _Crawl:
                 if self._options.full:
                     self._screen.say(one_line(self._plan.named(outcome)))
                 elif self._results.check is not None and self._screen.live:
-                    self._show_faults(self._results.check.lines(outcome))
+                    self._results.check.tell(outcome, self._screen.say)
                 if directory is not None:
                     directory.add(outcome)
                 for export in self._live:
@@ -270,14 +266,6 @@ class _Crawl:
                     heading = (each.facts.h1 if each.facts else ()) or ("",)
                     told = (each.title or "", heading[0]) if each.ok else None
                     self._missing[each.url.rpartition("/")[0]] = told
-
-    def _show_faults(self, faults: Iterator[str]) -> None:
-        """Print the faults that are certain already, above the live line."""
-        for line in islice(faults, max(0, _MOST_FAULTS - self._faults)):
-            self._faults += 1
-            self._screen.say(line, fault=True)
-            if self._faults == _MOST_FAULTS:
-                self._screen.say(f"{_MOST_FAULTS} faults are shown: the report has the others")
 
     def _read_back(self, directory: str) -> None:
         """Write the files that the directory has all outcomes for, and report on all runs.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,6 @@ from trio_crawler.cli.parsing import seconds
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-# As much of a help as says what the option does.
-_BEGINNING = re.compile(r".{20,}?(?=[.;:] |\.?$)")
 
 
 class Group(StrEnum):
@@ -95,65 +91,6 @@ class GroupedOption(click.Option):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type=kind)]
-
-
-class GroupedCommand(click.Command):
-    """A command whose help shows its options in groups, the `first` ones before the others.
-
-    `-h` shows the options named `often` alone, each in a line or two.
-    """
-
-    def __init__(
-        self, *args: Any, first: Sequence[Group] = (), often: Sequence[str] = (), **more: Any
-    ) -> None:
-        super().__init__(*args, **more)
-        self._order = sorted(Group, key=lambda group: group not in first)
-        self._often = often
-        if often:
-            told = "Show the options that are used most, and exit."
-            flag = click.Option(["-h"], is_flag=True, is_eager=True, expose_value=False, help=told)
-            flag.callback = _show_short_help
-            self.params.append(flag)
-
-    def groups(self, context: click.Context) -> dict[Group, list[click.Option]]:
-        """Return the options by their groups, in the order of the help."""
-        found: dict[Group, list[click.Option]] = {group: [] for group in self._order}
-        for parameter in self.get_params(context):
-            if isinstance(parameter, click.Option):
-                # --version and --help are declared by click.
-                found[getattr(parameter, "group", Group.SHOWN)].append(parameter)
-        return {group: options for group, options in found.items() if options}
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under the headings of their groups, all in the same two columns."""
-        groups = {
-            group: [record for option in options if (record := option.get_help_record(context))]
-            for group, options in self.groups(context).items()
-        }
-        width = max(len(names) for records in groups.values() for names, _ in records)
-        for group, records in groups.items():
-            with formatter.section(group):
-                formatter.write_dl([(names.ljust(width), text) for names, text in records])
-
-    def short_help_text(self, context: click.Context) -> str:
-        """Return the text of -h: the options that people use, and how the help of each begins."""
-        formatter = context.make_formatter()
-        self.format_usage(context, formatter)
-        self.format_help_text(context, formatter)
-        flags = {flag: each for each in self.get_params(context) for flag in each.opts}
-        records = filter(None, (flags[flag].get_help_record(context) for flag in self._often))
-        with formatter.section("Options"):
-            formatter.write_dl([(names, _BEGINNING.findall(text)[0]) for names, text in records])
-        formatter.write_paragraph()
-        count = sum(isinstance(each, click.Option) for each in self.get_params(context))
-        formatter.write_text(f"--help shows all {count} options, with examples.")
-        return formatter.getvalue().rstrip()
-
-
-def _show_short_help(context: click.Context, parameter: click.Parameter, given: bool) -> None:
-    if given and isinstance(context.command, GroupedCommand):
-        click.echo(context.command.short_help_text(context))
-        context.exit()
 
 
 def declaration(

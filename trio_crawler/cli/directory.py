@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
-
-import msgspec
-from msgspec import Meta
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from trio_crawler import (
     History,
     Outcome,
-    Politeness,
     SqliteFrontier,
     StoreError,
     __version__,
@@ -20,14 +16,11 @@ from trio_crawler import (
 from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
-from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import SharedOptions
 from trio_crawler.report import to_jsonl
 from trio_crawler.shared import SharedFrontier
 from trio_crawler.store import End, Stream
-
-_T = TypeVar("_T")
 
 
 class CrawlDirectory:
@@ -146,63 +139,6 @@ def settings_of(options: CrawlOptions, plan: Plan) -> dict[str, Any]:
         "texts": options.links is not None,
         "warc": _relative(options.warc, options.directory or "."),
     }
-
-
-class _Guest(msgspec.Struct):
-    """The settings of a run that say how polite it was."""
-
-    per_host: Annotated[int, Meta(ge=1)]
-    delay: Annotated[float, Meta(ge=0, le=1e300)]
-    adaptive: bool
-    patience: Annotated[float, Meta(ge=0, le=1e300)]
-    ignore_robots: bool
-    ignore_nofollow: bool
-
-
-class _Checked(msgspec.Struct):
-    """The settings of a run that say which folder was checked."""
-
-    folder: str
-    base: str
-    clean_urls: bool
-    whole: bool = False
-
-
-def setting(value: object, kind: type[_T]) -> _T | None:
-    """Return a setting of a run; None if another program has stored one of another kind."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return None
-
-
-def politeness_of(settings: Mapping[str, Any]) -> Politeness | None:
-    """Return the politeness of a crawl by the command; None for a crawl of another program."""
-    guest = setting(settings, _Guest)
-    return (
-        None
-        if guest is None
-        else Politeness(
-            per_host=guest.per_host,
-            delay=guest.delay,
-            adaptive=guest.adaptive,
-            patience=guest.patience,
-            robots=not guest.ignore_robots,
-            nofollow=not guest.ignore_nofollow,
-        )
-    )
-
-
-def folder_of(settings: Mapping[str, Any]) -> Folder | None:
-    """Return the folder that was checked; None for a crawl of servers."""
-    checked = setting(settings, _Checked)
-    return (
-        None
-        if checked is None
-        else Folder(
-            checked.folder, checked.base, clean_urls=checked.clean_urls, whole=checked.whole
-        )
-    )
 
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:

@@ -261,9 +261,8 @@ class SitemapFiles(Target):
         mode: int = SHARED,
         split: Callable[[Iterable[bytes]], Iterable[Iterable[bytes]]] = report.sitemap_parts,
     ) -> None:
-        self._split = split
+        self._split, self._mode = split, mode
         self._path = Path(place_of(path))
-        self._mode = mode
         self._drafts = [Draft(path, mode)]
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
             self._drafts[0].file.close()
@@ -283,13 +282,10 @@ class SitemapFiles(Target):
                 if number > 1:
                     self._drafts.append(Draft(str(self._numbered(number)), self._mode))
                 self._drafts[-1].write(part)
-        if len(self._drafts) > 1:
-            self._name(home)
-        else:
+        if len(self._drafts) == 1:
             self._drafts[0].keep()
-
-    def _name(self, home: str) -> None:
-        """Move the sitemaps to their names first, and then the index, which leads to them."""
+            return
+        # The sitemaps get their names first, and then the index, which leads to them.
         paths = [self._numbered(number) for number in range(1, len(self._drafts) + 1)]
         for draft, path in zip(self._drafts, paths, strict=True):
             draft.keep_as(str(path))

@@ -45,22 +45,18 @@ def check_files(options: object) -> None:
     for flag, (path, output) in requested(options).items():
         if not path or (path == STANDARD_OUTPUT and output is Output.FILE):
             raise click.UsageError(f"{flag} needs the name of a file, not '{path}'")
-        _refuse_report(flag, path)
+        # Opened twice, each would overwrite the other.
+        with suppress(OSError, ValueError):
+            about = os.stat(path)
+            if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
+                raise click.UsageError(
+                    f"{flag}: the report goes to {path}: with {flag} - it goes to standard error"
+                )
         place = path if path == STANDARD_OUTPUT else os.path.realpath(path)
         if place in known:
             where = "standard output" if path == STANDARD_OUTPUT else path
             raise click.UsageError(f"{known[place]} and {flag} cannot both write to {where}")
         known[place] = flag
-
-
-def _refuse_report(flag: str, path: str) -> None:
-    """Refuse the file that the report goes to: opened twice, each would overwrite the other."""
-    with suppress(OSError, ValueError):
-        about = os.stat(path)
-        if stat.S_ISREG(about.st_mode) and os.path.samestat(about, os.fstat(1)):
-            raise click.UsageError(
-                f"{flag}: the report goes to {path}: with {flag} - it goes to standard error"
-            )
 
 
 def is_plain(path: str) -> bool:
@@ -82,14 +78,6 @@ def place_of(path: str) -> str:
     return os.path.join(os.path.realpath(directory), name)
 
 
-def mode_in(directory: str | os.PathLike[str] | None, path: str) -> int:
-    """Return the permissions of an export: a file in a crawl directory is private, as that is."""
-    if directory is None:
-        return SHARED
-    inside = os.path.join(os.path.realpath(directory), "")
-    return PRIVATE if place_of(path).startswith(inside) else SHARED
-
-
 def opened(path: str, mode: int = SHARED) -> FileIO:
     """Open a file to write to from its beginning; `-` is standard output. Raises OSError.
 
@@ -105,9 +93,13 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
         return FileIO(path, "w")
     if _is_link(path):
         os.unlink(path)
+
+    def uncut(path: str, how: int) -> int:
+        return os.open(path, (how & ~os.O_TRUNC) | _SAFE, mode)
+
     with ExitStack() as on_error:
         # Not cut before it is known to whom it belongs.
-        file = FileIO(path, "w", opener=partial(_open_uncut, mode))
+        file = FileIO(path, "w", opener=uncut)
         on_error.callback(file.close)
         # On Windows there are no numbers of users.
         own = not hasattr(os, "geteuid") or os.fstat(file.fileno()).st_uid == os.geteuid()
@@ -116,10 +108,6 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
         file.truncate()
         on_error.pop_all()
     return file
-
-
-def _open_uncut(mode: int, path: str, how: int) -> int:
-    return os.open(path, (how & ~os.O_TRUNC) | _SAFE, mode)
 
 
 def _is_open_file(path: str) -> bool:
@@ -211,4 +199,8 @@ def target_of(
     form: Callable[[str, int], Target] = Draft,
 ) -> Target:
     """Open a file that is private in a crawl directory; `-` is standard output. Raises OSError."""
-    return Target(path) if path == STANDARD_OUTPUT else form(path, mode_in(directory, path))
+    if path == STANDARD_OUTPUT:
+        return Target(path)
+    # As private as the directory is.
+    inside = directory is not None and os.path.join(os.path.realpath(directory), "")
+    return form(path, PRIVATE if inside and place_of(path).startswith(inside) else SHARED)

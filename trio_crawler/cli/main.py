@@ -8,7 +8,6 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
@@ -18,9 +17,8 @@ from urllib.parse import quote
 import click
 from click.core import ParameterSource
 
-from trio_crawler import __version__
 from trio_crawler.cli.command import CONTEXT, SHORT, Command
-from trio_crawler.cli.configuration import HOSTS, OF_FOLDERS, configurable
+from trio_crawler.cli.configuration import OF_FOLDERS, PARAMETERS
 from trio_crawler.cli.declaration import Group, parameters, secret_flags
 from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
 from trio_crawler.cli.files import PROCESSES, check_directory, check_files
@@ -32,7 +30,6 @@ from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.shared_options import ReportOptions, Shared, refuse
 from trio_crawler.cli.sharing import COMMANDS, parameters_of_store
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
-from trio_crawler.page import has_accelerator
 
 _CRAWL_EPILOG = """\
 \b
@@ -219,7 +216,7 @@ def _crawl(**given: Any) -> int:
       trio-crawler worker STORE  share one crawl with other processes and machines
       trio-crawler completion    let your shell complete commands and options
     """
-    options = CrawlOptions(**given, hosts=click.get_current_context().meta[HOSTS])
+    options = CrawlOptions(**given)
     nothing = not options.seeds and options.seed_stream is None
     wrong = {"name at least one URL to crawl, or ask for --help": nothing}
     for name, flag in OF_FOLDERS.items():
@@ -235,8 +232,7 @@ def _check(**given: Any) -> int:
     images, styles, scripts, other sites, and the #fragments. Of a FOLDER all pages are read, also
     those that no link leads to; of a FILE those that its links lead to, in the folder of FILE.
     """
-    hosts = click.get_current_context().meta[HOSTS]
-    options = CrawlOptions(**given, owner=True, hosts=hosts)
+    options = CrawlOptions(**given, owner=True)
     folder, asked = options.folder, options.seeds or options.folder or options.seed_stream
     wrong = {
         "name a URL or a folder to check, or ask for --help": not asked,
@@ -255,24 +251,21 @@ def _check(**given: Any) -> int:
     return _run_crawl(options)
 
 
-def _of_owner(options: CrawlOptions) -> CrawlOptions:
-    """Return the options that --mine stands for."""
-    named = click.get_current_context().get_parameter_source
-    given = {
-        "--per-host": named("per_host") is not ParameterSource.DEFAULT,
-        "--delay": options.delay,
-        "--adaptive": options.adaptive,
-        "--lenient": not options.strict,
-        "--urls": options.seed_stream is not None,
-        "a folder": options.folder is not None,
-    }
-    why = "it is about the hosts of the given URLs, and sets how they are asked"
-    refuse({f"use --mine or {other}, not both: {why}": is_so for other, is_so in given.items()})
-    return replace(options, per_host=options.workers, ignore_robots=True, ignore_nofollow=True)
-
-
 def _run_crawl(options: CrawlOptions) -> int:
-    options = _of_owner(options) if options.mine else options
+    if options.mine:
+        named = click.get_current_context().get_parameter_source
+        given = {
+            "--per-host": named("per_host") is not ParameterSource.DEFAULT,
+            "--delay": options.delay,
+            "--adaptive": options.adaptive,
+            "--lenient": not options.strict,
+            "--urls": options.seed_stream is not None,
+            "a folder": options.folder is not None,
+        }
+        why = "it is about the hosts of the given URLs, and sets how they are asked"
+        refuse({f"use --mine or {each}, not both: {why}": given[each] for each in given})
+        own: dict[str, Any] = {"ignore_robots": True, "ignore_nofollow": True}
+        options = replace(options, per_host=options.workers, **own)
     check_list(options)
     refuse_contradictions(options)
     if options.directory is not None:
@@ -295,7 +288,7 @@ def _report(**given: Any) -> int:
 
     The crawl may still be running.
     """
-    options = ReportOptions(**given, hosts=click.get_current_context().meta[HOSTS])
+    options = ReportOptions(**given)
     check_directory(options.directory, "DIR")
     check_files(options)
     # The reader of the directory is imported only now.
@@ -331,8 +324,7 @@ def _worker(store: str, crawl: str, **given: Any) -> int:
     worker is killed, the others get the URLs that it had.
     """
     shared = Shared(store, crawl)
-    hosts = click.get_current_context().meta[HOSTS]
-    options = CrawlOptions(**given, shared=shared, hosts=hosts)
+    options = CrawlOptions(**given, shared=shared)
     wrong: dict[str, object] = {
         "--refresh is not for a worker: it walks through the site for the first time": (
             options.refresh
@@ -382,31 +374,15 @@ def check_parameters() -> list[click.Parameter]:
     return found
 
 
-class _Version(click.Option):
-    """The option --version, which with -v also says whether there are compiled readers."""
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        """Print the version and end the command, if that is asked for."""
-        if opts.get("version") and not ctx.resilient_parsing:
-            click.echo(f"trio_crawler {__version__}")
-            if "verbose" in opts.get("level", ()):
-                click.echo(f"compiled readers of pages: {'yes' if has_accelerator() else 'no'}")
-            ctx.exit()
-        return super().handle_parse_result(ctx, opts, args)
-
-
-_VERSION = _Version(
+_VERSION = click.Option(
     ["--version"],
     is_flag=True,
-    is_eager=True,
     expose_value=False,
     help="Show the version and exit; with -v also whether there are compiled readers of pages.",
 )
 command = Command(
     "trio-crawler",
-    params=configurable([*parameters(CrawlOptions), _VERSION]),
+    params=[*parameters(CrawlOptions), _VERSION, *PARAMETERS],
     callback=_crawl,
     help=_crawl.__doc__,
     epilog=_CRAWL_EPILOG,
@@ -415,7 +391,7 @@ command = Command(
 )
 check_command = Command(
     "check",
-    params=configurable(check_parameters()),
+    params=[*check_parameters(), *PARAMETERS],
     callback=_check,
     help=_check.__doc__,
     epilog=_CHECK_EPILOG,
@@ -444,7 +420,7 @@ demo_command = Command(
 )
 report_command = Command(
     "report",
-    params=configurable(parameters(ReportOptions)),
+    params=[*parameters(ReportOptions), *PARAMETERS],
     callback=_report,
     help=_report.__doc__,
     epilog=_REPORT_EPILOG,
@@ -459,7 +435,7 @@ completion_command = Command(
 )
 worker_command = Command(
     "worker",
-    params=configurable([*parameters_of_store(), *parameters(CrawlOptions)]),
+    params=[*parameters_of_store(), *parameters(CrawlOptions), *PARAMETERS],
     callback=_worker,
     help=_worker.__doc__,
     often=["--crawl", *_OFTEN],

@@ -69,12 +69,10 @@ def listed_url(line: str) -> str:
     Raises BadParameter for any other line. The message shows no text that may hold a password.
     """
     if _WEB.match(line):
-        if "@" in line:
-            _refuse_userinfo(line)
-        return line
+        return _without_user(line)
     if _SCHEME.match(line):
         raise click.BadParameter("a URL begins with http:// or https://")
-    return _plain_url(line)
+    return _without_user(_url(line))
 
 
 KINDS = ("external", "assets", "fragments")
@@ -110,7 +108,9 @@ def seconds(context: click.Context, parameter: click.Parameter, given: Any) -> f
 def site(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return the URLs to check; one folder, or files, in place of them are stored apart."""
     folders = [word for word in given if not _SCHEME.match(word) and os.path.isdir(word)]
-    files = [word for word in given if _is_page(word)]
+    files = [
+        word for word in given if _PAGE.search(word) and _is_file(word) and not _SCHEME.match(word)
+    ]
     if not folders and not files:
         for word in given:
             _refuse_missing(word)
@@ -118,38 +118,36 @@ def site(context: click.Context, parameter: click.Parameter, given: Any) -> tupl
     if len(given) > max(len(folders), len(files)) or len(folders) > 1:
         what = f"the folder {folders[0]}" if folders else f"the file {files[0]}"
         raise click.BadParameter(f"check {what} alone, without another folder or URL")
-    folder = folders[0] if folders else _folder_of(files)
-    context.params["logins"], context.params["folder"] = (), folder
+    if not folders:
+        # Of several files the folder that all are in.
+        folders = list({os.path.dirname(file) or "." for file in files})
+        if len(folders) > 1:
+            folders[0] = os.path.relpath(os.path.commonpath(list(map(os.path.abspath, folders))))
+    context.params["logins"], context.params["folder"] = (), folders[0]
     context.params["files"] = tuple(
-        os.path.relpath(os.path.abspath(file), os.path.abspath(folder)) for file in files
+        os.path.relpath(os.path.abspath(file), os.path.abspath(folders[0])) for file in files
     )
     return ()
 
 
 def _refuse_missing(word: str) -> None:
     """Refuse what looks like a file or a folder that can be checked, and is none."""
+    absent = f"there is no file or folder {word}"
     if _PATH.match(word) and not os.path.exists(word):
-        raise click.BadParameter(f"there is no file or folder {word}")
+        raise click.BadParameter(absent)
     if _is_file(word) and not _SCHEME.match(word):
         raise click.BadParameter(
             f"a check reads .html, .htm and .xhtml files, not {word}; if there is such a host, "
             f"write http://{word}"
         )
     if "/" in word and _is_label(word):
-        raise click.BadParameter(
-            f"there is no file or folder {word}; a host of that name is written http://{word}"
-        )
+        raise click.BadParameter(f"{absent}; a host of that name is written http://{word}")
 
 
 def _is_label(word: str) -> bool:
     """Whether a word begins with one label, as a folder does and few hosts."""
     first = word.partition("/")[0]
     return bool(_LABEL.fullmatch(first)) and first.lower() != "localhost"
-
-
-def _is_page(word: str) -> bool:
-    """Whether a word is the path of an HTML file, and not a URL without a scheme."""
-    return bool(_PAGE.search(word)) and _is_file(word) and not _SCHEME.match(word)
 
 
 def _is_file(word: str) -> bool:
@@ -159,21 +157,13 @@ def _is_file(word: str) -> bool:
     return not is_host and os.path.isfile(word)
 
 
-def _folder_of(files: list[str]) -> str:
-    """Return the folder that all files are in."""
-    folders = {os.path.dirname(file) or "." for file in files}
-    if len(folders) == 1:
-        return folders.pop()
-    return os.path.relpath(os.path.commonpath(list(map(os.path.abspath, folders))))
-
-
 def prefixes(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
     """Return prefixes of URLs, and paths."""
     for prefix in given:
         if not prefix.strip():
             raise click.BadParameter("an empty prefix: every URL begins with it")
         if _SCHEME.match(plain := _LINE_ENDS.sub("", prefix.strip())):
-            _refuse_userinfo(plain)
+            _without_user(plain)
     return tuple(given)
 
 
@@ -182,7 +172,9 @@ def sitemaps(context: click.Context, parameter: click.Parameter, given: Any) -> 
     # Two slashes begin the name of a host.
     is_path = re.compile("/(?!/)").match
     found = (word.strip() for word in given)
-    return tuple(dict.fromkeys(word if is_path(word) else _plain_url(word) for word in found))
+    return tuple(
+        dict.fromkeys(word if is_path(word) else _without_user(_url(word)) for word in found)
+    )
 
 
 def distinct(context: click.Context, parameter: click.Parameter, given: Any) -> tuple[str, ...]:
@@ -231,24 +223,11 @@ def proxy(context: click.Context, parameter: click.Parameter, given: Any) -> str
 def _url(url: str) -> str:
     """Return a URL with a scheme. Raises BadParameter, which says what another text is."""
     # As the URL Standard does, so that both find the same host.
-    url = _LINE_ENDS.sub("", url.strip())
-    if not url:
+    word = _LINE_ENDS.sub("", url.strip())
+    if not word:
         raise click.BadParameter("an empty URL")
-    found = url if _SCHEME.match(url) else f"http://{url}"
-    if found is not url:
-        _refuse_other_scheme(url)
-        _refuse_file(url)
-    return found
-
-
-def _plain_url(word: str) -> str:
-    """Return a URL with a scheme and without a user."""
-    url = _url(word)
-    _refuse_userinfo(url)
-    return url
-
-
-def _refuse_other_scheme(word: str) -> None:
+    if _SCHEME.match(word):
+        return word
     if word.startswith("@"):
         raise click.BadParameter(
             "URLs are not read from a file after @: write the URLs on the command line, as with "
@@ -265,10 +244,6 @@ def _refuse_other_scheme(word: str) -> None:
         raise click.BadParameter(
             f"a URL begins with http:// or https://, and this one with {scheme}:{what}"
         )
-
-
-def _refuse_file(word: str) -> None:
-    """Refuse what is a path, or the name of a file: there is no such host."""
     if _PATH.match(word):
         raise click.BadParameter(
             f"{word} is a path, not a URL; to check a folder or a file, write trio-crawler check "
@@ -278,6 +253,7 @@ def _refuse_file(word: str) -> None:
         raise click.BadParameter(
             f"{word} is a file, not a URL; if there is such a host, write http://{word}"
         )
+    return f"http://{word}"
 
 
 def _split_login(url: str) -> tuple[str, Login | None]:
@@ -311,13 +287,14 @@ def _decoded(part: str) -> str:
     return text
 
 
-def _refuse_userinfo(url: str) -> None:
-    """Refuse a URL with a user or password where that would have no effect."""
-    if "@" in _authority(url):
+def _without_user(url: str) -> str:
+    """Return a URL. Raises BadParameter if it has a user or password, which would do nothing."""
+    if "@" in url and "@" in _authority(url):
         raise click.BadParameter(
             "a URL must not hold a user or password here: give them with --auth, or in the URL to "
             "crawl"
         )
+    return url
 
 
 def _authority(url: str) -> str:

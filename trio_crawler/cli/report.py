@@ -6,18 +6,48 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Annotated
 
-from trio_crawler import History, report, store
-from trio_crawler.cli.directory import folder_of, politeness_of, protect_crawl_files, setting
+import msgspec
+from msgspec import Meta
+
+from trio_crawler import History, Politeness, report, store
+from trio_crawler.cli.directory import protect_crawl_files
 from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.exports import as_it_is, exports
+from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.results import Results
 from trio_crawler.cli.shared_options import ReportOptions, refuse_without_check
 from trio_crawler.cli.signals import SIGNALS
 
 _EARLY = (store.End.STOPPED, store.End.CUT_SHORT)
 _NO_CHANGES = "The site was crawled only once: --refresh crawls it again and reports the changes"
+
+
+class _Settings(msgspec.Struct):
+    """What a run of the command has stored, for the report; the defaults are for what is missing.
+
+    A crawl of another program has none of it. Without `per_host` it is not known how polite it
+    was, and without `base` it was one of servers.
+    """
+
+    seeds: tuple[str, ...] = ()
+    insecure_hosts: tuple[str, ...] = ()
+    checks: bool | None = None
+    owner: bool = False
+    facts: bool = False
+    cookies: bool | None = None
+    credentials: bool | None = None
+    folder: str | None = None
+    base: str | None = None
+    clean_urls: bool = False
+    whole: bool = False
+    per_host: Annotated[int, Meta(ge=1)] | None = None
+    delay: Annotated[float, Meta(ge=0, le=1e300)] = 0.0
+    adaptive: bool = False
+    patience: Annotated[float, Meta(ge=0, le=1e300)] = 360.0
+    ignore_robots: bool = False
+    ignore_nofollow: bool = False
 
 
 def run(options: ReportOptions) -> int:
@@ -32,48 +62,61 @@ def printed(options: ReportOptions, check_signals: Callable[[], None]) -> int:
         # The last run of the last walk; there is none before its first one is stored.
         walked = [run for run in history.runs if run.walk == history.walks]
         run = walked[-1] if walked else None
-        settings = {} if run is None else run.settings
-        known = (setting(settings.get(name), bool) for name in ("checks", "owner", "facts"))
-        checks, owner, facts = known
-        if not checks:
+        try:
+            known = msgspec.convert({} if run is None else run.settings, _Settings)
+        except msgspec.ValidationError:
+            known = _Settings()
+        if not known.checks:
             refuse_without_check(options, f"and {options.directory} has a crawl without one")
-        folder = folder_of(settings)
+        folder = None
+        if known.folder is not None and known.base is not None:
+            how = {"clean_urls": known.clean_urls, "whole": known.whole}
+            folder = Folder(known.folder, known.base, **how)
         named = as_it_is if folder is None else folder.named
         date = datetime.fromtimestamp(0.0 if run is None else run.started, UTC)
-        results = Results(options, stack, folder, date, checks=bool(checks))
-        how: dict[str, Any] = {"named": named, "ledger": results.ledger if facts else None}
-        files = [*map(stack.enter_context, exports(options, **how))]
+        results = Results(options, stack, folder, date, checks=bool(known.checks))
+        ledger = results.ledger if known.facts else None
+        files = [*map(stack.enter_context, exports(options, named=named, ledger=ledger))]
         results.read(history, files, check_signals, add=results.add, changes=options.changes)
         early = "" if run is None or run.how not in _EARLY else run.how
         statistics = history.statistics()
         waiting = statistics.waiting + statistics.in_flight
         return results.finish(
-            partial(_facts, history, options, run, early),
+            partial(_facts, history, options, run, known, early),
             files,
-            owner=bool(owner),
+            owner=known.owner,
             ended=early or ("URLs wait for its next run" if waiting else ""),
             more=_NO_CHANGES if options.changes and history.walks < 2 else "",
         )
 
 
 def _facts(
-    history: History, options: ReportOptions, run: store.Run | None, early: str
+    history: History, options: ReportOptions, run: store.Run | None, known: _Settings, early: str
 ) -> report.CrawlFacts:
-    settings = {} if run is None else run.settings
+    polite = None
+    if known.per_host is not None:
+        polite = Politeness(
+            per_host=known.per_host,
+            delay=known.delay,
+            adaptive=known.adaptive,
+            patience=known.patience,
+            robots=not known.ignore_robots,
+            nofollow=not known.ignore_nofollow,
+        )
     return report.CrawlFacts(
         history.statistics(),
         (None if run is None else run.workers) or 0,
-        seeds=setting(settings.get("seeds"), tuple[str, ...]) or (),
+        seeds=known.seeds,
         ended=early,
-        insecure=setting(settings.get("insecure_hosts"), tuple[str, ...]) or (),
+        insecure=known.insecure_hosts,
         # Not `authorized`: logins are stored nowhere.
-        politeness=politeness_of(settings),
+        politeness=polite,
         hosts=history.hosts(),
         sitemaps=history.sitemaps(),
         listing=history.listing,
         directory=options.directory,
         spent=run is not None and run.how is store.End.SPENT,
-        cookies=setting(settings.get("cookies"), bool),
-        credentials=setting(settings.get("credentials"), bool),
-        checks=setting(settings.get("checks"), bool),
+        cookies=known.cookies,
+        credentials=known.credentials,
+        checks=known.checks,
     )

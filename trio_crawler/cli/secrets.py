@@ -95,7 +95,15 @@ def _read(place: str) -> tuple[str, str]:
     if not place:
         raise click.BadParameter(f"after @ comes the name of a file: write {_WAYS}")
     try:
-        octets = _octets(place)
+        if place != "-":
+            # A shell expands a "~" only at the beginning of a word.
+            with open(os.path.expanduser(place), "rb") as file:
+                octets = file.read(_MAX_BYTES + 1)
+        elif sys.stdin is None:
+            raise click.BadParameter("standard input is closed")
+        else:
+            click.get_current_context().meta[READ] = True
+            octets = sys.stdin.buffer.read(_MAX_BYTES + 1)
     except OSError as error:
         raise click.BadParameter(f"cannot read {name}: {error.strerror}") from None
     if len(octets) > _MAX_BYTES:
@@ -105,17 +113,6 @@ def _read(place: str) -> tuple[str, str]:
         return name, octets.decode("utf-8-sig")
     except UnicodeError:
         raise click.BadParameter(f"{name} is not UTF-8 text") from None
-
-
-def _octets(place: str) -> bytes:
-    if place != "-":
-        # A shell expands a "~" only at the beginning of a word.
-        with open(os.path.expanduser(place), "rb") as file:
-            return file.read(_MAX_BYTES + 1)
-    if sys.stdin is None:
-        raise click.BadParameter("standard input is closed")
-    click.get_current_context().meta[READ] = True
-    return sys.stdin.buffer.read(_MAX_BYTES + 1)
 
 
 def _name(shown: str, word: str) -> str:

@@ -348,12 +348,8 @@ class RequestOptions(SharedOptions):
     )
 
 
-_OF_CHECKS = {name: each for name, each in declared(SharedOptions) if each.of_check}
-
-FILES = frozenset(
-    ("--html", *(each.flag for each in _OF_CHECKS.values() if each.output is not Output.NONE))
-)
-"""The options that name a file about a whole crawl or check."""
+OF_CHECKS = {name: each for name, each in declared(SharedOptions) if each.of_check}
+"""The options that only a check obeys, by the names of their fields."""
 
 
 def refuse(wrong: Mapping[str, object]) -> None:
@@ -374,6 +370,6 @@ def refuse_without_check(options: SharedOptions, why: str) -> None:
             f"{each.flag} is about a check, {why}": getattr(options, name)
             not in (each.attributes.get("default"), None, (), False)
             and source(name) is not ParameterSource.DEFAULT_MAP
-            for name, each in _OF_CHECKS.items()
+            for name, each in OF_CHECKS.items()
         }
     )

@@ -46,7 +46,7 @@ class Signals:
         self._taken: list[int] = []
         self._noted = False
         self._asking = False
-        self._wake: Callable[[], object] = _nothing
+        self._wake: Callable[[], object] = lambda: None
         self._writing: tuple[int, float] | None = None
 
     @property
@@ -150,10 +150,6 @@ class _During:
 
     def __exit__(self, *error: object) -> None:
         setattr(self._of, self._name, self._before)
-
-
-def _nothing() -> None:
-    pass
 
 
 SIGNALS = Signals()
