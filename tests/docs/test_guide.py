@@ -423,6 +423,15 @@ def test_no_option_is_missing_from_the_page() -> None:
             assert all(name in page for name in parameter.opts if name.startswith("--"))
 
 
+def test_each_option_of_ours_that_another_tool_is_compared_with_is_there() -> None:
+    tables = (GUIDE / "coming.md").read_text()
+    ours = " ".join(re.findall(r"^\|.+?\| (.+?)(?: \||$)", tables, re.MULTILINE))
+    named = set(re.findall(r"`(--[\w-]+)", ours)) | set(re.findall(r" (--[\w-]+)", ours))
+    assert len(named) > 50
+    params = [each for of in COMMANDS.values() for each in of.params]
+    assert named <= {name for each in params for name in (*each.opts, *each.secondary_opts)}
+
+
 # The tutorial.
 
 EXAMPLES = sorted(path for path in GUIDE.glob("*.py"))

@@ -1,20 +1,25 @@
-"""The recipes for CI: each is a file that a tool can read, and its commands find faults."""
+"""The recipes: each is run, and those for CI are files that a tool can read."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from sites.serving import named, serving
 
 from trio_crawler.cli import demo
+from trio_crawler.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "docs/recipes"
@@ -136,3 +141,53 @@ def test_the_workflow_of_this_repository_runs_its_own_check() -> None:
     steps = read(".github/workflows/ci.yml")["jobs"]["check"]["steps"]
     assert steps[-1]["run"] == "bash .ci/run"
     assert (ROOT / ".ci/run").is_file()
+
+
+# The page of recipes.
+
+PAGE = (ROOT / "docs/guide/recipes.md").read_text().partition("## In CI")[0]
+SITE = "https://docs.example.org/"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def handbook() -> Iterator[str]:
+    with serving(named("handbook")) as site:
+        yield site.url
+
+
+def typed(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a line of a shell; return what it prints. Our own command is run in this process."""
+    assignment, ours, words = line.partition("trio-crawler ")
+    if not ours:
+        return subprocess.run(["bash", "-ec", line], text=True, capture_output=True).stdout
+    for each in shlex.split(assignment):
+        monkeypatch.setenv(*each.split("=", 1))
+    # The site of a recipe is on loopback here.
+    given = [*shlex.split(words), "--allow-private", "127.0.0.1"]
+    monkeypatch.setattr(sys, "argv", ["trio-crawler", *given])
+    said = StringIO()
+    with redirect_stdout(said), redirect_stderr(said), pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code in (0, 1), said.getvalue()
+    return said.getvalue()
+
+
+@pytest.mark.parametrize("recipe", PAGE.split("\n## ")[1:], ids=lambda each: each.split("\n")[0])
+def test_a_recipe_does_what_it_says(
+    recipe: str, handbook: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    said = ""
+    for kind, block in BLOCK.findall(recipe.replace(SITE, handbook)):
+        if kind == "python":
+            with redirect_stdout(StringIO()) as printed:
+                exec(compile(block, "recipes.md", "exec"), {"__name__": "__main__"})
+            said = printed.getvalue()
+        elif kind == "text":
+            assert block == said
+        for part in block.split("$ ")[1:] if kind == "console" else ():
+            line, *rest = re.sub(r"\n {6,}", " ", part).splitlines()
+            said = typed(line, monkeypatch)
+            for shown in rest:
+                assert shown in said
