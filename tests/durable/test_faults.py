@@ -29,8 +29,14 @@ def _leaves(group: BaseExceptionGroup[StoreError]) -> list[StoreError]:
     return found
 
 
+@pytest.fixture
+def step(request: pytest.FixtureRequest) -> int:
+    """Before a merge every third call fails, with `--all` each."""
+    return 1 if request.config.getoption("--all") else 3
+
+
 async def fail_at_each_call(
-    home: Path, faults: Faults, kind: Kind, whole: Small, step: int = 1
+    home: Path, faults: Faults, kind: Kind, whole: Small, step: int
 ) -> None:
     at = 1 - step
     while True:
@@ -52,17 +58,17 @@ async def fail_at_each_call(
 
 @pytest.mark.parametrize("kind", OF_SQLITE, ids=lambda kind: kind.name)
 async def test_a_crawl_survives_a_fault_at_any_call_of_sqlite(
-    memory, monkeypatch, autojump_clock, whole, kind
+    memory, monkeypatch, autojump_clock, whole, kind, step
 ):
     monkeypatch.setattr(trio.to_thread, "run_sync", at_once)
     faults = Faults(monkeypatch, memory, sqlite=True)
-    await fail_at_each_call(memory, faults, kind, whole)
+    await fail_at_each_call(memory, faults, kind, whole, step)
 
 
 @pytest.mark.parametrize("kind", OF_FILES, ids=lambda kind: kind.name)
 async def test_a_crawl_survives_a_fault_at_any_call_for_a_file(
-    memory, monkeypatch, autojump_clock, whole, kind
+    memory, monkeypatch, autojump_clock, whole, kind, step
 ):
     monkeypatch.setattr(trio.to_thread, "run_sync", at_once)
     faults = Faults(monkeypatch, memory, sqlite=False)
-    await fail_at_each_call(memory, faults, kind, whole)
+    await fail_at_each_call(memory, faults, kind, whole, step)
