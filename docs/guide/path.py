@@ -1,8 +1,4 @@
-"""Follow one URL through a crawl: a page with one link, served on loopback.
-
-Printed are the stations named here, in the order in which each was first reached;
-functions that may wait are marked. Some 350 others are called on the way.
-"""
+"""Follow one URL through a crawl: a page with one link, served on loopback."""
 
 from __future__ import annotations
 
@@ -24,74 +20,35 @@ WAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 STATIONS = {
     "frontier/memory.py MemoryFrontier.open": "The frontier is given the plan.",
-    "policy/plan.py Plan.first_jobs": "The seed, normalised, becomes a `Job`.",
-    "frontier/seen.py Seen.admit": (
-        "Is it new? One key a URL decides, once and for all."
-    ),
-    "frontier/join.py Join.add": (
-        "It is counted in, before anybody can count it out."
-    ),
-    "schedule/host_scheduler.py HostScheduler.put": (
-        "It waits in the queue of its host."
-    ),
-    "schedule/origin.py Origin.prerequisite": (
-        "Its host has its turn: robots.txt comes first."
-    ),
+    "policy/plan.py Plan.first_jobs": "The seed, normalised, becomes a Job.",
+    "frontier/seen.py Seen.admit": "Is it new? One key a URL decides, once and for all.",
+    "frontier/join.py Join.add": "It is counted in, before it can be counted out.",
+    "schedule/host_scheduler.py HostScheduler.put": "It waits in the queue of its host.",
+    "schedule/origin.py Origin.prerequisite": "Its host has its turn: robots.txt comes first.",
     "crawler.py Crawler.fetch": "A worker fetches one URL, once.",
-    "net/fetcher.py Fetcher.__call__": (
-        "One deadline covers everything from here to the end."
-    ),
-    "net/http1/wire.py Wire.ask": (
-        "A kept connection of this origin is taken, or a new one made."
-    ),
-    "net/dial/resolve.py Resolver.__call__": (
-        "The name is looked up, by one for all who ask."
-    ),
+    "net/fetcher.py Fetcher.__call__": "One deadline covers everything from here to the end.",
+    "net/http1/wire.py Wire.ask": "A kept connection of this origin is taken, or a new one made.",
+    "net/dial/resolve.py Resolver.__call__": "The name is looked up, once for all that ask.",
     "net/dial/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
     "net/dial/connector.py connect": "The address that was judged is the one connected to.",
-    "net/http1/connection.py Connection.ask": (
-        "The request is sent and the head of the answer awaited."
-    ),
-    "net/http1/message.py parse": (
-        "The head is read: where does its body end, and can one be sure?"
-    ),
-    "schedule/hosts.py Hosts.answered": (
-        "The host has answered: its next URL may start."
-    ),
-    "engine/sitemaps.py RobotsHandler.settled": (
-        "It was robots.txt: that is no page, and has no outcome."
-    ),
-    "schedule/origins.py Origins.store_rules": ("Its rules are stored for a day."),
+    "net/http1/connection.py Connection.ask": "The request is sent, the answer awaited.",
+    "net/http1/message.py parse": "The head is read: where does the body end?",
+    "schedule/hosts.py Hosts.answered": "The host has answered: its next URL may start.",
+    "engine/sitemaps.py RobotsHandler.settled": "It was robots.txt, and has no outcome.",
+    "schedule/origins.py Origins.store_rules": "Its rules are stored for a day.",
     "policy/robots.py Rules.allows": "Now the page itself: do the rules allow it?",
-    "net/http1/connection.py Connection.take_whole": (
-        "The body came with its head; or it is read in pieces, and decoded, within bounds."
-    ),
-    "engine/pages.py PageHandler.settled": (
-        "What does the answer mean? A page, a redirect, a failure."
-    ),
+    "net/http1/connection.py Connection.take_whole": "The body is read, within bounds.",
+    "engine/pages.py PageHandler.settled": "A page, a redirect or a failure?",
     "page/charset.py detect": "The encoding is decided as browsers do it.",
     "page/html/read.py title_of": "Its title and its links are read.",
     "engine/links.py Links.judge": "Each new link is judged, once for each page.",
-    "frontier/memory.py MemoryFrontier.known": (
-        "A link that was admitted before needs no judging."
-    ),
+    "frontier/memory.py MemoryFrontier.known": "A link that was admitted before needs no judging.",
     "engine/rules.py Rules.outside": "Do depth, scope and robots.txt let it in?",
-    "policy/traps.py HostTraps.rejection": (
-        "Does it look as if there were no end to such URLs?"
-    ),
-    "engine/outbox.py Outbox.put": (
-        "The settlement goes to the caller, or waits until there is room."
-    ),
-    "engine/outbox.py Counters.count": (
-        "The outcome is counted and returned to the caller's loop."
-    ),
-    "frontier/memory.py MemoryFrontier.settle": (
-        "A job that has ended is settled: its new links are counted in, "
-        "then it is counted out, in one step."
-    ),
-    "schedule/hosts.py JobChannel.end": (
-        "The count is zero: no more jobs come, and the workers end."
-    ),
+    "policy/traps.py HostTraps.rejection": "Does it look as if there were no end to such URLs?",
+    "engine/outbox.py Outbox.put": "The outcome goes to the caller, if it has room.",
+    "engine/outbox.py Counters.count": "The outcome is counted and returned to the caller's loop.",
+    "frontier/memory.py MemoryFrontier.settle": "Its links are counted in, then it is out.",
+    "schedule/hosts.py JobChannel.end": "The count is zero: the workers end.",
     "net/http1/wire.py Wire.aclose": "The connections are closed, and the block is left.",
 }
 
@@ -141,20 +98,3 @@ def followed() -> list[Call]:
     with serving(answer) as site:
         trio.run(crawl, site.url)
     return calls
-
-
-def table(calls: list[Call]) -> str:
-    """Write the stations as a table, in the order in which they were reached."""
-    rows = ["| | room | function | waits | |", "|---|---|---|---|---|"]
-    stations = [call for call in calls if call.place in STATIONS]
-    for number, (place, waits) in enumerate(stations, 1):
-        path, name = place.split()
-        mark = "await" if waits else ""
-        rows.append(
-            f"| {number} | `{path}` | `{name}` | {mark} | {STATIONS[place]} |"
-        )
-    return "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    print(table(followed()), end="")

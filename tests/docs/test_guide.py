@@ -57,6 +57,8 @@ def loaded(path: Path) -> ModuleType:
     return module
 
 
+DRAWN = loaded(GUIDE / "house.py")
+
 # The path of one URL.
 
 
@@ -66,7 +68,10 @@ def test_one_url_passes_every_station_in_the_order_that_the_page_shows(recorded:
     assert {call.place for call in calls} >= set(path.STATIONS)
     # As the page says: some 350 functions on the way.
     assert 300 < len(calls) < 400
-    recorded(GENERATED / "path.md", path.table(calls))
+    stations = [(re.split(r"/|\.py", place)[0], place.split()[1], waits, path.STATIONS[place])
+                for place, waits in calls if place in path.STATIONS]  # fmt: skip
+    rooms = [room for room in reversed(floors()) if room in {each[0] for each in stations}]
+    recorded(GENERATED / "path.svg", DRAWN.path(stations, rooms))
 
 
 # The house.
@@ -94,7 +99,10 @@ def uses(floor: str) -> frozenset[str]:
     found: set[str] = set()
     for module in modules(floor):
         for node in ast.walk(ast.parse(module.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            if isinstance(node, ast.ImportFrom) and node.module == "trio_crawler":
+                names = {f"trio_crawler.{each.name}" for each in node.names}
+                found |= {home(name)[0].split(".")[1] for name in names & set(public())}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
                 "trio_crawler."
             ):
                 found.add((node.module or "").split(".")[1])
@@ -111,16 +119,11 @@ def purpose(floor: str) -> str:
 
 
 def house() -> str:
-    """Draw the floors, the highest first."""
-    rows = ["| room | modules | what it is | uses |", "|---|---|---|---|"]
+    """List the floors, the highest first."""
+    rows = ["| room | modules | what it is |", "|---|---|---|"]
     for floor in reversed(floors()):
-        below = sorted(uses(floor), key=floors().index, reverse=True)
-        used = ", ".join(f"`{name}`" for name in below) or "nothing here"
-        if floor == "cli":
-            used = "what the package exports"
         words = purpose(floor)
-        words = words[0].upper() + words[1:]
-        rows.append(f"| `{floor}` | {len(modules(floor))} | {words} | {used} |")
+        rows.append(f"| `{floor}` | {len(modules(floor))} | {words[0].upper()}{words[1:]} |")
     return "\n".join(rows) + "\n"
 
 
@@ -129,6 +132,9 @@ def test_the_house_is_drawn_from_its_imports(recorded: Record) -> None:
         below = set(floors()[: floors().index(floor)])
         assert floor == "cli" or uses(floor) <= below
     recorded(GENERATED / "floors.md", house())
+    recorded(
+        GENERATED / "house.svg", DRAWN.house({room: uses(room) for room in reversed(floors())})
+    )
 
 
 def test_the_states_of_a_host_are_drawn_from_the_rules_of_the_scheduler(recorded: Record) -> None:
@@ -447,7 +453,7 @@ def test_every_example_is_shown_and_run_by_a_page(example: Path) -> None:
 
 @for_each(
     "example",
-    [path for path in EXAMPLES if path.stem not in ("command", "path", "states")],
+    [path for path in EXAMPLES if path.stem not in ("command", "path", "states", "house")],
 )
 def test_an_example_uses_only_what_is_public(example: Path) -> None:
     for node in ast.walk(ast.parse(example.read_text())):
