@@ -18,7 +18,7 @@ MODULES = [
 LESS = """
 import importlib, sys
 # What others import, before it is hidden.
-import certifi, click, httptools, httpx, msgspec, rich.live, selectolax.lexbor, trio, anyio
+import certifi, click, httptools, httpx, msgspec, selectolax.lexbor, trio, anyio
 from store import systems
 
 assert not any(name.startswith("trio_crawler") for name in sys.modules)

@@ -22,7 +22,7 @@ PATIENCE = 20.0
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give an environment in which nothing but `more` tells rich what it writes to."""
+    """Give an environment in which nothing but `more` tells what the command writes to."""
     told = {"FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR", "COLUMNS", "LINES", "TERM"}
     kept = {name: text for name, text in os.environ.items() if name not in told}
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | more

@@ -126,7 +126,7 @@ def _import_all() -> None:
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
     # Functions import these.
-    for name in ("click._textwrap", "ctypes", "getpass", "resource", "rich.live"):
+    for name in ("click._textwrap", "ctypes", "getpass", "resource"):
         importlib.import_module(name)
 
 

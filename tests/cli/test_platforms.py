@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 LESS = """
 import _signal, os, signal, sys, types
 # What others import, and the server of this test, before it is hidden.
-import certifi, click, httptools, httpx, rich.live, sites.raw, trio
+import certifi, click, httptools, httpx, sites.raw, trio
 from store import systems
 
 assert not any(name.startswith(("trio_crawler.cli", "trio_crawler.store")) for name in sys.modules)

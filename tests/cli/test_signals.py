@@ -315,25 +315,6 @@ def test_a_terminal_that_is_closed_ends_the_crawl_as_sighup_does(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_a_command_that_is_stopped_at_any_moment_leaves_a_terminal_with_its_cursor():
-    mine, theirs = pty.openpty()
-    site = {"/": html("/slow"), "/slow": silence}
-    xterm = environment(TERM="xterm")
-    with (
-        threaded_raw_server(site) as server,
-        start(server.url, stderr=theirs, env=xterm) as process,
-    ):
-        text = b""
-        while b" in queue" not in text:
-            text += os.read(mine, 65536)
-        # So might Ctrl-Z.
-        process.kill()
-        ended(process)
-    assert text.rindex(b"\x1b[?25h") > text.rindex(b"\x1b[?25l")
-    os.close(theirs)
-    os.close(mine)
-
-
 # Each kind of signal comes while the terminal echoes nothing.
 ASKING = """
 import fcntl, getpass, sys, termios

@@ -179,34 +179,31 @@ class _Crawl:
             # Before everything is closed.
             self._wire = fetch.statistics().wire
 
-    async def _frontier(self, stack: AsyncExitStack) -> SqliteFrontier | SharedFrontier | None:
-        """Open the frontier of a worker, or of a directory; return None for one in memory."""
-        options, plan = self._options, self._plan
-        if options.shared is not None:
-            from trio_crawler.cli.worker import shared_frontier
-
-            return await stack.enter_async_context(shared_frontier(options, plan))
-        if options.directory is None:
-            return None
-        from trio_crawler.cli.directory import frontier_of
-
-        return await stack.enter_async_context(frontier_of(options, plan, options.directory))
-
     async def _crawl(self, nursery: trio.Nursery) -> None:
-        plan = self._plan
+        options, plan = self._options, self._plan
         async with AsyncExitStack() as stack:
-            directory, frontier = None, await self._frontier(stack)
-            if self._options.directory is not None and frontier is not None:
-                # SQLite and the store are imported only now: others need neither.
+            directory: CrawlDirectory | None = None
+            frontier: SqliteFrontier | SharedFrontier | None = None
+            # SQLite and the store are imported only now: other crawls need neither.
+            if options.shared is not None:
+                from trio_crawler.cli.worker import shared_frontier
+
+                frontier = await stack.enter_async_context(shared_frontier(options, plan))
+            elif options.directory is not None:
+                from trio_crawler.cli.directory import frontier_of
+
+                opening = frontier_of(options, plan, options.directory)
+                frontier = await stack.enter_async_context(opening)
+            if options.directory is not None and frontier is not None:
                 from trio_crawler.cli.directory import CrawlDirectory
 
-                directory = CrawlDirectory(frontier, self._options, plan)
-            places = {"fetch": plan.crawl_fetch, "frontier": frontier}
+                directory = CrawlDirectory(frontier, options, plan)
             stream: AsyncIterable[str] | None = self._urls
             if plan.pages is not None:
                 stream = await stack.enter_async_context(aclosing(plan.pages()))
-            crawler = plan.crawler(seed_stream=stream, **places)
-            self._ending.begin(crawler, self._options.max_seconds)
+            fetch = plan.crawl_fetch
+            crawler = plan.crawler(seed_stream=stream, fetch=fetch, frontier=frontier)
+            self._ending.begin(crawler, options.max_seconds)
             nursery.start_soon(
                 self._screen.draw,
                 crawler.statistics,
@@ -379,33 +376,28 @@ class Ending:
         def wake() -> None:
             # Called by the handler, wherever that interrupts this thread.
             with suppress(trio.RunFinishedError):
-                token.run_sync_soon(self._wake)
+                token.run_sync_soon(lambda: self._woken.set())
 
         with SIGNALS.waking(wake):
-            self._obey_all()
+            self._obey()
             task_status.started()
             while True:
                 await self._woken.wait()
                 self._woken = trio.Event()
-                self._obey_all()
+                self._obey()
 
-    def _wake(self) -> None:
-        self._woken.set()
-
-    def _obey_all(self) -> None:
+    def _obey(self) -> None:
         for number in SIGNALS.received[self._obeyed :]:
+            name = name_of(number)
             self._obeyed += 1
-            self._obey(name_of(number))
-
-    def _obey(self, name: str) -> None:
-        if self.signalled or self._crawler is None:
-            self.signalled = self.at_once = True
-            self.phrase = f"stopped at once by {name}"
-            self.scope.cancel(self.phrase)
-            return
-        self.signalled, self.phrase = True, f"stopped by {name}"
-        self._crawler.stop()
-        self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE)
-        # Its reader may have left, or the terminal: the crawl is ending all the same.
-        with suppress(OSError):
-            self._say(f"{name}: finishing what is in flight; once more to stop at once")
+            if self.signalled or self._crawler is None:
+                self.signalled = self.at_once = True
+                self.phrase = f"stopped at once by {name}"
+                self.scope.cancel(self.phrase)
+                continue
+            self.signalled, self.phrase = True, f"stopped by {name}"
+            self._crawler.stop()
+            self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE)
+            # Its reader may have left, or the terminal: the crawl is ending all the same.
+            with suppress(OSError):
+                self._say(f"{name}: finishing what is in flight; once more to stop at once")

@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -101,7 +101,7 @@ class Export:
         self._ended = True
         try:
             if not self.stuck:
-                self._write(self._taken()())
+                self._write(*self._taken())
                 self._write(self._tail())
                 self._file.close()
             if self.whole and not (self.stuck or self.error):
@@ -115,7 +115,7 @@ class Export:
         """Add one outcome, and write in this thread if there is enough."""
         self._gather(outcome)
         if self._waiting >= BATCH:
-            self._write(self._taken()())
+            self._write(*self._taken())
 
     def _gather(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
@@ -135,26 +135,21 @@ class Export:
                 await trio.lowlevel.checkpoint_if_cancelled()
                 if not (self._head or self._outcomes):
                     return
-                taken = self._taken()
+                write = partial(self._write_apart, *self._taken())
                 self.stuck = True
-                write = partial(self._encode_and_write, taken)
                 await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
-                self.stuck = False
 
-    def _encode_and_write(self, taken: Callable[[], bytes]) -> None:
+    def _write_apart(self, head: bytes, outcomes: Sequence[Outcome]) -> None:
         try:
-            data = taken()
-        except BaseException:
-            # A bug, but no write is stuck: the file can be closed.
+            self._write(head, outcomes)
+        finally:
             self.stuck = False
-            raise
-        self._write(data)
 
-    def _taken(self) -> Callable[[], bytes]:
-        """Remove what was gathered; return a function that encodes it, for any thread."""
-        head, self._head = self._head, b""
-        outcomes, self._outcomes, self._waiting = self._outcomes, [], 0
-        return lambda: b"".join([head, *map(self._encode, outcomes)])
+    def _taken(self) -> tuple[bytes, list[Outcome]]:
+        """Remove and return what was gathered."""
+        taken = self._head, self._outcomes
+        self._head, self._outcomes, self._waiting = b"", [], 0
+        return taken
 
     async def drain(self) -> None:
         """Write the gathered bytes again and again, until cancelled."""
@@ -162,11 +157,12 @@ class Export:
             await trio.sleep(EVERY)
             await self.flush()
 
-    def _write(self, gathered: bytes) -> None:
+    def _write(self, head: bytes, outcomes: Sequence[Outcome] = ()) -> None:
+        """Write outcomes after a head, in any thread."""
         if self.error:
             return
+        rest = memoryview(b"".join([head, *map(self._encode, outcomes)]))
         try:
-            rest = memoryview(gathered)
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
@@ -288,7 +284,7 @@ class SitemapFiles(Target):
         # The sitemaps get their names first, and then the index, which leads to them.
         paths = [self._numbered(number) for number in range(1, len(self._drafts) + 1)]
         for draft, path in zip(self._drafts, paths, strict=True):
-            draft.keep_as(str(path))
+            draft.keep(str(path))
         index = Draft(str(self._path), self._mode)
         self._drafts.append(index)
         names = (quote(os.fsencode(path.name)) for path in paths)

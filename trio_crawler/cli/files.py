@@ -173,14 +173,10 @@ class Draft(Target):
         self.file = FileIO(written, "x", opener=partial(os.open, mode=mode))
         self._written = written
 
-    def keep(self) -> None:
-        """Move the file to its name, once it is closed. Raises OSError."""
-        self.keep_as(self._path)
-
-    def keep_as(self, path: str) -> None:
-        """Move the file to another name, once it is closed. Raises OSError."""
+    def keep(self, path: str = "") -> None:
+        """Move the file to its name, or to another `path`, once it is closed. Raises OSError."""
         if self._written:
-            os.replace(self._written, path)
+            os.replace(self._written, path or self._path)
             self._written = ""
 
     def drop(self) -> None:

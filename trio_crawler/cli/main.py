@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import click
@@ -110,7 +110,12 @@ def main() -> NoReturn:
     hide_arguments(secret_flags(CrawlOptions))
     prepare()
     if sys.stdout is None:
-        sys.stdout = _closed_output()
+        # Every write to it fails. Otherwise the next file that is opened would get its number, and
+        # what is printed.
+        while (number := os.open(os.devnull, os.O_RDONLY)) < 1:
+            # Standard input is closed too: its number is taken now.
+            pass
+        sys.stdout = open(number, "w", closefd=False)  # noqa: SIM115 - as below
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # For a title that the locale cannot encode, and for URLs that are shown readable.
@@ -153,17 +158,6 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
             # The others of the run may be beyond the URL.
             return quote(text[start], errors="replace"), start + 1
     return codecs.backslashreplace_errors(error)
-
-
-def _closed_output() -> TextIO:
-    """Return a standard output, in place of one that is closed, to which every write fails.
-
-    Otherwise the next file that is opened would get its number, and what is printed.
-    """
-    while (number := os.open(os.devnull, os.O_RDONLY)) < 1:
-        # Standard input is closed too: its number is taken now.
-        pass
-    return open(number, "w", closefd=False)
 
 
 def _run(words: list[str]) -> int:

@@ -134,8 +134,18 @@ def hide_arguments(flags: Collection[str]) -> None:
         with open("/proc/self/cmdline", "rb") as file:
             shown = file.read()
         hidden = b"\0".join(_hidden(shown.split(b"\0"), {flag.encode() for flag in flags}))
-        if hidden != shown:
-            _overwrite(shown, hidden)
+        if hidden == shown:
+            return
+        with open("/proc/self/stat", "rb") as file:
+            numbers = file.read().rpartition(b")")[2].split()
+        start, end = int(numbers[_START]), int(numbers[_END])
+        # The system may not tell.
+        if start and end - start == len(shown) == len(hidden):
+            import ctypes
+
+            if ctypes.string_at(start, len(shown)) == shown:
+                # The memory that the system reads the arguments from.
+                ctypes.memmove(start, hidden, len(hidden))
 
 
 def _hidden(words: list[bytes], flags: Collection[bytes]) -> Iterator[bytes]:
@@ -156,17 +166,3 @@ def _hidden(words: list[bytes], flags: Collection[bytes]) -> Iterator[bytes]:
 
 def _masked(value: bytes) -> bytes:
     return value if value.startswith(b"@") else b"*" * len(value)
-
-
-def _overwrite(shown: bytes, hidden: bytes) -> None:
-    """Write into the memory that the system reads the arguments from."""
-    with open("/proc/self/stat", "rb") as file:
-        numbers = file.read().rpartition(b")")[2].split()
-    start, end = int(numbers[_START]), int(numbers[_END])
-    if not start or end - start != len(shown) or len(hidden) != len(shown):
-        # The system does not tell.
-        return
-    import ctypes
-
-    if ctypes.string_at(start, len(shown)) == shown:
-        ctypes.memmove(start, hidden, len(hidden))
