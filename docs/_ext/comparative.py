@@ -1,8 +1,8 @@
 """Directives for pages that show nothing but files and recorded runs.
 
-`pair` shows programs side by side, `run` a command and its output, `step` a line of
-one program that becomes a line of the next, `picture` a drawing; `columns` puts blocks
-beside each other. `pair` folds the lines that teach nothing. Where columns have no room
+`pair` shows programs side by side, `run` a command and its output, `runs` several of these,
+`step` a line of one program that becomes a line of the next, `picture` a drawing; `columns` puts
+blocks beside each other. `pair` folds the lines that teach nothing. Where columns have no room
 beside each other, each has a tab: that needs no script.
 """
 
@@ -19,6 +19,7 @@ from textwrap import dedent
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -35,6 +36,18 @@ def recording(arguments: list[str]) -> Path:
     """Return the file that holds what `run.py` printed for these arguments."""
     name = "_".join(each.strip("-").replace("/", ".") for each in arguments)
     return DOCS / "out" / f"{name.replace('.py', '')}.txt"
+
+
+def shown(page: str) -> list[str]:
+    """Return the commands that a page shows, with what they print."""
+    several = re.findall(r"^```\{runs\}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = "".join(several).splitlines()
+    rows = [
+        line.partition(" | ")[0]
+        for line in lines
+        if not line.startswith("program ")
+    ]
+    return re.findall(r"\{run\} (.+)", page) + rows
 
 
 class Shows(SphinxDirective):
@@ -302,6 +315,29 @@ class Columns(SphinxDirective):
         return [holder]
 
 
+class Runs(Columns):
+    """Show runs beside each other, one a line, or a program and its run: what, then a title."""
+
+    def run(self) -> list[nodes.Node]:
+        lines: list[str] = []
+        for line in self.content:
+            what, _, title = line.partition(" | ")
+            kind, option = (
+                ("pair", "titles")
+                if what.startswith("program ")
+                else ("run", "title")
+            )
+            about = [f":{option}: {title}"] if title else []
+            lines += [
+                f"```{{{kind}}} {what.removeprefix('program ')}",
+                *about,
+                "```",
+                "",
+            ]
+        self.content = StringList(lines, self.content.source(0))
+        return super().run()
+
+
 def tab(block: nodes.Node) -> str:
     """Return what a column is called: the title of what it shows first."""
     for node in block.findall(nodes.Element):
@@ -357,6 +393,7 @@ def without_contents(
 def setup(app: Sphinx) -> dict[str, bool]:
     for name, kind in {
         "pair": Pair, "run": Run, "step": Step, "picture": Picture, "columns": Columns,
+        "runs": Runs,
     }.items():  # fmt: skip
         app.add_directive(name, kind)
     app.connect("doctree-read", link_options)

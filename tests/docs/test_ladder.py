@@ -96,7 +96,7 @@ def test_a_page_has_its_number_its_programs_and_the_rhythm_of_all(number: int, n
     twin = f"reading/{name}_trio.py"
     assert (READING.parent / twin).is_file() == (number <= 18 and name != "chapter")
     assert twin in first or not (READING.parent / twin).is_file()
-    assert "{run}" in rest
+    assert "{run" in rest
     assert ":::{step}" in rest.partition(f"## {RHYTHM[2]}")[2]
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import comparative
 import pytest
 import run
 from comparative import recording
 
 DOCS = Path(run.__file__).parent
 SHOWN = sorted(
-    {
-        found
-        for page in DOCS.rglob("*.md")
-        for found in re.findall(r"\{run\} (.+)", page.read_text())
-    }
+    {found for page in DOCS.rglob("*.md") for found in comparative.shown(page.read_text())}
 )
 
 
