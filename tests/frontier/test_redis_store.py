@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -384,3 +386,60 @@ async def test_what_a_worker_had_that_has_ended_is_given_to_others_before_its_le
     assert granted[0] == granted[1] == [("h", [(2, "job")], False)]
     assert counts is not None
     assert counts.workers == ("m:2:b",)
+
+
+async def content(store: RedisStore) -> dict[str, Any]:
+    """Return what the keys of a crawl have, in any order, and not the time of the last call."""
+    client, found = store._client, dict[str, Any]()
+    async for key in client.scan_iter(match=f"*{store._prefix}*"):
+        match await client.type(key):
+            case b"hash":
+                found[key] = await client.hgetall(key)
+            case b"set":
+                found[key] = sorted(await client.smembers(key))
+            case b"list":
+                found[key] = await client.lrange(key, 0, -1)
+            case b"zset":
+                found[key] = [name for name, _ in await client.zrange(key, 0, -1, withscores=True)]
+            case _:
+                found[key] = await client.get(key)
+    for name in (b"wall", b"clock", b"ends"):
+        found[f"{store._prefix}:n".encode()].pop(name)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.parametrize("first", range(16))
+async def test_a_message_that_is_half_in_the_file_when_power_fails_counts_as_a_whole_when_repeated(
+    tmp_path: Path, first: int, request: pytest.FixtureRequest
+) -> None:
+    crawl = uuid4().hex
+    jobs = [Child(0, value, f"h{value}", 0, f"job {value}") for value in (1, 2, 3)]
+    begun = Work("a", 1, LEASE, [], [jobs[:1]], 1, 9, [], [], False, 0, 0)
+    repeated = Work("a", 2, LEASE, [2], [jobs[1:]], 0, 9, [], [], True, 0, 0)
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    sizes = []
+    with valkey.server(whole) as url:
+        async with opened_store(url, crawl) as store:
+            await store.call("join", packed(Join("a", LEASE, "{}", "00", -1, False, 1 << 52)))
+            for work in (begun, repeated):
+                await store.call("work", packed(work))
+                (file,) = whole.glob("appendonlydir/*.incr.aof")
+                sizes.append(file.stat().st_size)
+            expected = await content(store)
+    # The file is cut at each byte of the last message with `--all`, else at a few.
+    step = 16 if request.config.getoption("--all") else 1_000
+    for size in range(sizes[0] + first * (1 if step == 16 else 101), sizes[1], step):
+        home = tmp_path / f"cut{size}"
+        shutil.copytree(whole / "appendonlydir", home / "appendonlydir")
+        os.truncate(home / "appendonlydir" / file.name, size)
+        for start in range(2):
+            with valkey.server(home) as url:
+                async with opened_store(url, crawl) as store:
+                    if not start:
+                        # Its answer was lost with the power.
+                        await store.call("work", packed(repeated))
+                    assert await content(store) == expected, (size, start)
+        shutil.rmtree(home)

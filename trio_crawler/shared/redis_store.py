@@ -3,6 +3,7 @@
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
 # `__module__`, which is set to another module.
 
+import hashlib
 import json
 import re
 from collections.abc import AsyncIterator
@@ -20,6 +21,8 @@ from trio_crawler.shared.message import Refused, packed
 from trio_crawler.store.errors import StoreError, Unusable
 
 _LEAST = 7
+# The Valkey that leaves a half-written script out of its file.
+_WHOLE = (9, 1)
 _TIMEOUT, _PAUSE = 10.0, 0.2
 # What the script refuses with, and the errors of a server that will answer later.
 _REFUSALS = re.compile("FENCED|LOST|TWICE|TAKEN|NONE").match
@@ -64,27 +67,35 @@ class RedisStore:
     """The store of one crawl; see `SharedStore`.
 
     While the server is away, or cannot write, a call is repeated with the same message.
-    `opened_store` makes one.
+    `opened_store` makes one. `mends` is whether the server must write its file anew when it has
+    started: see `_load`.
     """
 
     __module__ = "trio_crawler.shared"
 
-    def __init__(self, client: Any, crawl: str) -> None:
-        self._client = client
+    def __init__(self, client: Any, crawl: str, *, mends: bool = True) -> None:
+        self._client, self._mends = client, mends
         self._prefix = f"{{{crawl}}}"
-        source = files("trio_crawler.shared").joinpath("work.lua").read_text("utf-8")
-        self._script = client.register_script(source)
+        self._source = files("trio_crawler.shared").joinpath("work.lua").read_text("utf-8")
+        self._digest = hashlib.sha1(self._source.encode(), usedforsecurity=False).hexdigest()
 
     async def call(self, command: str, message: bytes, *, now: float | None = None) -> bytes:
         """Run a command; see `SharedStore`. `now` is for tests: the time in milliseconds."""
-        from coredis.exceptions import RedisError, ResponseError
+        from coredis.exceptions import NoScriptError, RedisError, ResponseError
 
-        given = [command, message] if now is None else [command, message, now]
+        given = [command, message, *([] if now is None else [now])]
+        loaded = True
         while True:
             try:
                 with trio.fail_after(_TIMEOUT):
-                    reply: bytes = await self._script([self._prefix], given)
+                    if not loaded:
+                        await self._load()
+                        loaded = True
+                    reply: bytes = await self._client.evalsha(self._digest, [self._prefix], given)
                     return reply
+            except NoScriptError:
+                loaded = False
+                continue
             except ResponseError as error:
                 text = str(error)
                 if refusal := _REFUSALS(text):
@@ -98,6 +109,27 @@ class RedisStore:
                 if group.split((RedisError, *_AWAY))[1] is not None:
                     raise
             await trio.sleep(_PAUSE)
+
+    async def _load(self) -> None:
+        """Load the script, which a server forgets when it ends.
+
+        When power fails while Redis writes the changes of a script to its file, it starts without
+        them, but may keep a part of them in the file: after the next start they would count. So
+        the file is written anew first. Until then no worker has the script, and nothing changes.
+        """
+        from coredis.exceptions import ResponseError
+
+        written = not self._mends
+        while not written:
+            # One may be in progress already, or the owner of the server does not permit it.
+            with suppress(ResponseError):
+                await self._client.bgrewriteaof()
+            about = await self._client.info("persistence")
+            while about.get("aof_rewrite_in_progress") or about.get("aof_rewrite_scheduled"):
+                await trio.sleep(_PAUSE / 10)
+                about = await self._client.info("persistence")
+            written = about.get("aof_last_bgrewrite_status", "ok") == "ok"
+        await self._client.script_load(self._source)
 
     async def counts(self) -> SharedCounts | None:
         """Return the counts of the crawl; None if there is none of this name."""
@@ -182,9 +214,9 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
     try:
         target = f"{scheme}://{rest}"
         async with coredis.Redis.from_url(target, decode_components=True) as client:
-            await _check(client, shown)
+            mends = await _check(client, shown)
             opened = True
-            yield RedisStore(client, crawl)
+            yield RedisStore(client, crawl, mends=mends)
     except ValueError:
         if opened:
             raise
@@ -214,21 +246,24 @@ def _said(error: BaseException) -> str:
     return f"{error}{cause}".partition("\n")[0] or type(error).__name__
 
 
-async def _check(client: Any, shown: str) -> None:
-    """Raise Unusable for a server that would lose something."""
+async def _check(client: Any, shown: str) -> bool:
+    """Return whether a server must mend its file; raise Unusable if it would lose something."""
     from coredis.exceptions import ResponseError
 
     about = await client.info("server")
-    version = str(about.get("valkey_version") or about["redis_version"])
-    if int(version.partition(".")[0]) < _LEAST:
+    valkey = about.get("valkey_version")
+    version = str(valkey or about["redis_version"])
+    major, minor = map(int, version.split(".")[:2])
+    if major < _LEAST:
         raise Unusable(f"{shown}: it is Redis {version}: use Valkey, or Redis 7 or later")
     wanted = {b"appendonly": b"yes", b"appendfsync": b"always", b"maxmemory-policy": b"noeviction"}
     try:
         found = await client.config_get([*wanted])
     except ResponseError:
         # A server in a cloud that does not tell: its owner has to know.
-        return
+        found = wanted
     for name, value in wanted.items():
         if found.get(name, value) != value:
             option = b"--%b %b" % (name, value)
             raise Unusable(f"{shown}: start the server with {option.decode()}, or it loses URLs")
+    return valkey is None or (major, minor) < _WHOLE
