@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -129,6 +130,27 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path)
         found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
     assert process.returncode == 1
     assert "has ended by SIGKILL: another one takes its place\n" in err
+    assert found <= set(urls(tmp_path / "all.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_cannot_write_its_directory_is_replaced_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
+        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
+        process = start(*words, cwd=tmp_path)
+        assert gate.came.wait(20)
+        wait_until(lambda: len(workers(process)) == 2)
+        # No file of its may grow: as on a full disk.
+        resource.prlimit(min(workers(process)), resource.RLIMIT_FSIZE, (1, 1))
+        gate.open()
+        _, err = ended(process, 60)
+        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
+    assert process.returncode == 1
+    assert "worker 1 has ended by status 1: another one takes its place\n" in err
+    assert "trio-crawler: site/processes/1" in err
     assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
