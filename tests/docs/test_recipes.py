@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from sites import valkey
 from sites.serving import named, serving
 
 from trio_crawler.cli import demo
@@ -135,6 +138,61 @@ def test_the_image_runs_as_a_plain_user_and_its_commands_can_be_read(project: Pa
         )
     words = yaml.safe_load(steps[-2][1]) + yaml.safe_load(steps[-1][1])
     assert shell(shlex.join(words), project).stdout.startswith("Usage: trio-crawler")
+
+
+@contextmanager
+def store(command: str, place: Path) -> Iterator[str]:
+    """Run the server of a recipe; yield its URL."""
+    name, *options = shlex.split(command)
+    assert name == "valkey-server"
+    with valkey.server(place, *options) as url:
+        yield url
+
+
+def test_workers_in_containers_share_a_crawl_and_their_directories_can_be_merged(
+    project: Path, site: str
+) -> None:
+    services = read("docs/recipes/compose.yml")["services"]
+    (command,) = services["worker"]["command"]
+    (project / "crawl").mkdir()
+    with store(services["store"]["command"], project) as url:
+        words = command.replace("redis://store:6379/0", url).replace("$$", "$")
+        words = words.replace("/crawl/", f"{project}/crawl/")
+        words = words.replace("https://docs.example.org/ https://blog.example.org/", site)
+        runs = [shell(words, project, HOSTNAME=name) for name in ("a1", "b2", "a1")]
+    # The second has nothing left to do.
+    assert [run.returncode for run in runs] == [1, 3, 1], runs
+    comment = (RECIPES / "compose.yml").read_text().splitlines()[1]
+    merge = comment.split("'")[1].replace("/crawl/", f"{project}/crawl/")
+    assert "URLs in" in shell(merge, project).stdout
+
+
+def test_a_worker_of_systemd_is_started_again_unless_its_options_are_wrong(
+    project: Path, site: str, tmp_path: Path
+) -> None:
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(RECIPES / "trio-crawler@.service")
+    service = unit["Service"]
+    compose = read("docs/recipes/compose.yml")["services"]["store"]["command"]
+    with store(compose, project) as url:
+        words = service["ExecStart"].replace("redis://store.example.org:6379/0", url)
+        words = words.replace("/opt/trio-crawler/bin/", "").replace("%i", "one")
+        words = words.replace("https://docs.example.org/ https://blog.example.org/", site)
+        assert shell(words, project).returncode == 1
+        wrong = shell(f"{words} --refresh", project)
+    assert str(wrong.returncode) == service["RestartPreventExitStatus"]
+    assert (project / "one/crawl.sqlite").is_file()
+    assert service["SuccessExitStatus"] == str(128 + signal.SIGTERM)
+    if systemd := shutil.which("systemd-analyze"):
+        file = shutil.copy(
+            RECIPES / "trio-crawler@.service", tmp_path / "trio-crawler@one.service"
+        )
+        line = [systemd, "verify", str(file)]
+        told = subprocess.run(line, capture_output=True, text=True, check=False).stderr
+        # The program is not where the unit has it.
+        own = [each for each in told.splitlines() if each.startswith(file.name)]
+        assert not [each for each in own if "is not executable" not in each]
 
 
 def test_the_workflow_of_this_repository_runs_its_own_check() -> None:
