@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from errata import seen_answer, seen_crawler, seen_loop
 from errata.slips import SLIPS, tried
@@ -233,6 +235,24 @@ ANSWER = [
 ]  # fmt: skip
 
 
+def slip(each: Erratum) -> list[str]:
+    """Return the lines as printed, if the program has them in the other branch of the cure."""
+    code = (Path(__file__).parent / each.program).read_text()
+    found: list[tuple[int, list[str]]] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.If) and "printed." in ast.unparse(node.test):
+            ways = [
+                [line for part in way for line in ast.unparse(part).splitlines()]
+                for way in (node.body, node.orelse)
+            ]
+            off = ast.unparse(node.test).startswith("not ")
+            printed, cured = ways[::-1] if off else ways
+            if each.cure in map(str.strip, cured) and each.cure[-1] != ":":
+                found.append((len(cured), printed))
+    lines = min(found)[1] if found else []
+    return [] if lines == ["raise"] else lines
+
+
 def block(each: Erratum) -> list[str]:
     """Return a row of the page in Markdown: it has been run, as printed and cured."""
     place = f"Section {each.section}."
@@ -243,7 +263,11 @@ def block(each: Erratum) -> list[str]:
         "",
         f"- as printed: {each.see(True)}",
         f"- cured: {each.see(False)}",
-        f"- the line in `{each.program}`: `{each.cure}`",
+        "",
+        "```diff",
+        *(f"- {line}" for line in slip(each)),
+        f"+ {each.cure}",
+        "```",
         "",
     ]
 
