@@ -32,7 +32,7 @@ TESTS = {
     "policy/side_effects.py": "policy/test_side_effects.py",
 }
 # Slow to import, and none of them is changed: each mutant is a fork that has them already.
-PRELOADED = "pytest hypothesis trio httpx httptools tldextract selectolax.lexbor trustme"
+PRELOADED = "pytest hypothesis trio httpx httptools publicsuffixlist selectolax.lexbor trustme"
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
