@@ -16,7 +16,7 @@ import click
 from trio_crawler import ArgumentError, Outcome, check
 from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
-from trio_crawler.cli.files import Target, naming, target_of
+from trio_crawler.cli.files import Target, naming, target_of, written
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
@@ -73,9 +73,7 @@ class Check:
         self._links = LinkCheck(self._verdicts, why=why, ledger=ledger)
         self._told: set[str] = set()
         self.failed = False
-        self.errors: dict[str, OSError] = {}
         self._written: tuple[list[Finding], check.CheckFacts, int] | None = None
-        self.faults: list[Exception] = []
 
     def once(self, outcome: Outcome) -> Outcome:
         """Return an outcome; of two URLs of one file the second one has no links."""
@@ -98,19 +96,23 @@ class Check:
                 say(f"{_MOST_FAULTS} faults are shown: the report has the others")
                 return
 
-    def finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], *, color: bool) -> str:
-        """Write the files, and return the report; set `failed` and `errors`.
+    def finish(
+        self,
+        ended: str,
+        sitemaps: Iterable[Any],
+        faults: list[Exception],
+        unwritten: dict[str, OSError],
+        *,
+        color: bool,
+    ) -> str:
+        """Write the files, and return the report; set `failed`.
 
         `ended` says why the crawl ended early, "" if it did not. A sitemap that could not be read
-        is a finding. An exception in one part of the report, or in one file, is added to `faults`:
-        the other parts and files are made all the same.
+        is a finding. An exception in one part of the report, or in one file, is added to `faults`,
+        and the error of a file to `unwritten`: all others are made all the same.
         """
-        parts = attempted(lambda: [self._finish(ended, sitemaps, color)], self.faults)
-        return "\n".join(parts)
-
-    def _finish(self, ended: str, sitemaps: Callable[[], Iterable[Any]], color: bool) -> str:
         options, folder = self._options, self._folder
-        found = [*self._links.findings(), *self._unread(sitemaps())]
+        found = [*self._links.findings(), *self._unread(sitemaps)]
         known, mended, all_found = 0, None, found
         if self._baseline is not None:
             comparison = self._baseline.compare(found)
@@ -135,20 +137,25 @@ class Check:
             ended=ended,
         )
         self._written = found, facts, known
-        lines = self._write(found, all_found, facts)
+        lines: list[str] = []
+        for flag, (path, target) in self._files.items():
+            listed = all_found if flag == "--write-baseline" else found
+            write = partial(WRITERS[flag], listed, facts, path_of=self._path_of)
+            lost = attempted(partial(written, path, target, write, unwritten), faults)
+            lines += [f"{flag} {path} is not written. {line}" for line in lost]
         text = check_report(
             found,
             facts,
             by_target=options.by == "target",
-            full=self._options.full,
+            full=options.full,
             known=known,
             shown=self.shown,
             color=color,
-            errors=self.faults,
+            errors=faults,
         )
         if options.github:
             pieces = partial(check.to_annotations, found, path_of=self._path_of)
-            told = attempted(lambda: [b"".join(pieces()).decode().removesuffix("\n")], self.faults)
+            told = attempted(lambda: [b"".join(pieces()).decode().removesuffix("\n")], faults)
             lines[:0] = filter(None, told)
         return "\n".join([*lines, text])
 
@@ -172,26 +179,6 @@ class Check:
                 if verdict is not Verdict.FINE:
                     about = {"code": flaw.value, "page": each.referrer, "detail": each.detail}
                     yield Finding(verdict=verdict, url=each.url, **about)
-
-    def _write(
-        self, found: list[Finding], all_found: list[Finding], facts: check.CheckFacts
-    ) -> list[str]:
-        """Write the files; return a line for each that a fault of ours has kept from it."""
-        lines: list[str] = []
-
-        def write(flag: str, path: str, target: Target) -> list[str]:
-            written = all_found if flag == "--write-baseline" else found
-            try:
-                target.write(WRITERS[flag](written, facts, path_of=self._path_of))
-                target.keep()
-            except OSError as error:
-                self.errors[path] = error
-            return []
-
-        for flag, (path, target) in self._files.items():
-            lost = attempted(partial(write, flag, path, target), self.faults)
-            lines += [f"{flag} {path} is not written. {line}" for line in lost]
-        return lines
 
     def shown(self, url: str) -> str:
         """Return the text to show for a URL: the path of a file in the folder."""

@@ -159,10 +159,10 @@ def _hosts(context: click.Context, tables: object, path: str) -> dict[str, dict[
                 )
         found[name] = dict(_defaults(context.command, table, where))
         for option in _options(context.command):
-            if option.name in ("delay", "headers") and option.name in found[name]:
-                value = option.type_cast_value(context, found[name][option.name])
+            if option.name in found[name]:
                 try:
-                    found[name][option.name] = option.callback(context, option, value)  # type: ignore[misc]
+                    given = found[name][option.name]
+                    found[name][option.name] = option.process_value(context, given)
                 except click.BadParameter as error:
                     key = option.opts[-1].removeprefix("--")
                     raise click.UsageError(f"{where}: {key}: {error.message}") from None

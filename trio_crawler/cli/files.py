@@ -200,3 +200,21 @@ def target_of(
     # As private as the directory is.
     inside = directory is not None and os.path.join(os.path.realpath(directory), "")
     return form(path, PRIVATE if inside and place_of(path).startswith(inside) else SHARED)
+
+
+def written(
+    path: str,
+    target: Target,
+    pieces: Callable[[], Iterable[bytes]],
+    unwritten: dict[str, OSError],
+) -> list[str]:
+    """Write a whole file, and let it have its name; add an OSError to `unwritten`.
+
+    Return no lines: as a part of a report, this is a file beside it.
+    """
+    try:
+        target.write(pieces())
+        target.keep()
+    except OSError as error:
+        unwritten[path] = error
+    return []

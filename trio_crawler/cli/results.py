@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from trio_crawler import Outcome, Page, StoreError, report
@@ -15,7 +16,14 @@ from trio_crawler.check import command_line
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exit import FAULT, NOTHING, colored, complain, discard_output, tell
 from trio_crawler.cli.exports import Export
-from trio_crawler.cli.files import PRIVATE_DIRECTORY, STANDARD_OUTPUT, Target, naming, target_of
+from trio_crawler.cli.files import (
+    PRIVATE_DIRECTORY,
+    STANDARD_OUTPUT,
+    Target,
+    naming,
+    target_of,
+    written,
+)
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions
@@ -156,16 +164,18 @@ class Results:
                 lambda: [self.report.text(facts(), color=color, errors=faults)], faults
             )
         if check is not None:
-            parts.append(check.finish(ended, lambda: facts().sitemaps, color=color))
-            faults += check.faults
-            unwritten |= check.errors
+            parts += attempted(
+                lambda: [check.finish(ended, facts().sitemaps, faults, unwritten, color=color)],
+                faults,
+            )
             if owner:
                 shown = check.shown
                 notes = attempted(lambda: self.report.notes(facts(), shown), faults)
                 hints = attempted(lambda: self.report.hints(facts()), faults)
                 parts += ["\n".join(notes), "\n".join(hints)]
         if self._html is not None:
-            parts += attempted(lambda: self._write_html(facts(), unwritten), faults)
+            file, document = (options.html or "", self._html), partial(self._document, facts)
+            parts += attempted(partial(written, *file, document, unwritten), faults)
         for fault in faults:
             if isinstance(fault, StoreError):
                 # A directory that is damaged is no bug: `guarded` says so in one line.
@@ -192,10 +202,10 @@ class Results:
         whole = printed and not unwritten and all(export.whole for export in exports)
         return status if whole else status or FAULT
 
-    def _write_html(self, facts: CrawlFacts, unwritten: dict[str, OSError]) -> list[str]:
+    def _document(self, facts: Callable[[], CrawlFacts]) -> list[bytes]:
         command = ["trio-crawler", *sys.argv[1:]]
         html = self.report.html(
-            facts,
+            facts(),
             date=self._date,
             command=command_line(command, secret_flags(CrawlOptions)),
             check=None if self.check is None else self.check.document(),
@@ -203,13 +213,7 @@ class Results:
             since=self._since,
             shown=self._folder.shown if self._folder is not None else lambda url: url,
         )
-        if self._html is not None:
-            try:
-                self._html.write([html])
-                self._html.keep()
-            except OSError as error:
-                unwritten[self._options.html or ""] = error
-        return []
+        return [html]
 
 
 def status_of(found: Report, failed: bool | None) -> int:

@@ -73,11 +73,6 @@ class _Jar:
         if cookie := self.cookies.pop(key, None):
             self.size -= cookie.size
 
-    def expire(self, now: float) -> None:
-        """Remove the cookies that have expired."""
-        for cookie in [cookie for cookie in self.cookies.values() if cookie.ends <= now]:
-            self.drop((cookie.name, cookie.path))
-
 
 class CookieStore:
     """The cookies of a crawl, in memory, by RFC 6265 and its successor draft (6265bis).
@@ -156,7 +151,8 @@ class CookieStore:
         name = urls.host(url)
         jar = self._jars.pop(name, None) or _Jar()
         now = self._clock()
-        jar.expire(now)
+        for cookie in [cookie for cookie in jar.cookies.values() if cookie.ends <= now]:
+            jar.drop((cookie.name, cookie.path))
         if _permitted(url, parsed):
             self._put(jar, url, parsed, now)
         if jar.cookies:
@@ -195,21 +191,19 @@ class _SetCookie:
         self.expires: datetime | None = None
         for attribute in attributes:
             key, _, value = (part.strip(_BLANK) for part in attribute.partition("="))
-            if len(value) <= _MAX_ATTRIBUTE:
-                self._parse(key.lower(), value)
-
-    def _parse(self, attribute: str, value: str) -> None:
-        match attribute:
-            case "domain":
-                self.domain = value.removeprefix(".").lower()
-            case "path":
-                self.path = value if value.startswith("/") else ""
-            case "secure":
-                self.secure = True
-            case "max-age" if _MAX_AGE.fullmatch(value):
-                self.max_age = int(value)
-            case "expires":
-                self.expires = parse_http_date(value) or self.expires
+            if len(value) > _MAX_ATTRIBUTE:
+                continue
+            match key.lower():
+                case "domain":
+                    self.domain = value.removeprefix(".").lower()
+                case "path":
+                    self.path = value if value.startswith("/") else ""
+                case "secure":
+                    self.secure = True
+                case "max-age" if _MAX_AGE.fullmatch(value):
+                    self.max_age = int(value)
+                case "expires":
+                    self.expires = parse_http_date(value) or self.expires
 
     def seconds(self, today: Callable[[], datetime]) -> float:
         """Return the lifetime in seconds: by Max-Age, else by Expires, else infinite."""
@@ -223,7 +217,11 @@ class _SetCookie:
 def _permitted(url: str, parsed: _SetCookie) -> bool:
     if not parsed.name or len(parsed.name) + len(parsed.value) > _MAX_PAIR:
         return False
-    if parsed.domain and not _within(urls.host(url), parsed.domain):
+    # RFC 6265, 5.1.3. A host with a number as its last part is an address (URL Standard), and
+    # matches only itself.
+    host = urls.host(url)
+    below = host.endswith(f".{parsed.domain}") and not host.rpartition(".")[2].isdigit()
+    if parsed.domain and host != parsed.domain and not below:
         return False
     if parsed.secure and not url.startswith("https:"):
         return False
@@ -232,13 +230,6 @@ def _permitted(url: str, parsed: _SetCookie) -> bool:
     if name.startswith("__host-"):
         return parsed.secure and not parsed.domain and parsed.path == "/"
     return parsed.secure or not name.startswith("__secure-")
-
-
-def _within(host: str, domain: str) -> bool:
-    """Whether a host domain-matches (RFC 6265, 5.1.3); an address matches only itself."""
-    # A host with a number as its last part is an address (WHATWG URL Standard).
-    address = host.rpartition(".")[2].isdigit()
-    return host == domain or (not address and host.endswith("." + domain))
 
 
 def _hides_secure_cookie(jar: _Jar, url: str, name: str, path: str) -> bool:

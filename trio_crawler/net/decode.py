@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from math import inf
 from time import thread_time
-from typing import Protocol
+from typing import TypeAlias
 
 import trio
 
@@ -129,7 +129,10 @@ class Body:
             raise RuntimeError("the decoding of this body was left before its end")
         self._begun = True
         began = clock()
-        for piece in self._decoded_pieces():
+        pieces: Iterable[bytes] = self._stored()
+        for stage in self._stages:
+            pieces = stage.undo(pieces)
+        for piece in self._truncated(pieces) if self._truncate else pieces:
             self._append(piece)
             seconds = clock() - began
             if self.cpu_seconds + seconds > max_seconds:
@@ -151,12 +154,6 @@ class Body:
             return self._buffer.getvalue()
         # A single piece is returned without a copy.
         return b"".join(self._pieces)
-
-    def _decoded_pieces(self) -> Iterable[bytes]:
-        pieces: Iterable[bytes] = self._stored()
-        for stage in self._stages:
-            pieces = stage.undo(pieces)
-        return self._truncated(pieces) if self._truncate else pieces
 
     def _stored(self) -> Iterator[bytes]:
         """Remove and yield what was stored, in blocks of one size.
@@ -272,7 +269,6 @@ class Coding:
         self._limit = limit
         self._size = 0
         self._members = 0
-        self._begin = _BEGINNINGS[name]
         self._engine: _Engine | None = None
         # The first bytes of a member, until there are enough to recognise its format.
         self._held = b""
@@ -321,7 +317,18 @@ class Coding:
         self._members += 1
         if self._members > MAX_MEMBERS:
             raise _bad(f"the {self._name} body has more than {MAX_MEMBERS} members")
-        return self._begin(data)
+        if self._name == "br":
+            return _Brotli()
+        if self._name == "zstd":
+            return _Zstd()
+        if self._name == "gzip":
+            if data[:2] != GZIP:
+                raise _bad("the body is labelled gzip and is not gzip")
+            return ZlibStream(GZIP_WINDOW, STEP)
+        # "deflate" is the zlib format (RFC 9110, 8.4.1.2; RFC 1950, 2.2: method 8, a multiple of
+        # 31). Many servers send a bare deflate stream, which never begins with such a header.
+        zlib = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
+        return ZlibStream(ZLIB_WINDOW if zlib else DEFLATE_WINDOW, STEP)
 
     def _ends(self, data: bytes) -> bool:
         """Whether bytes after a complete stream end the body.
@@ -348,22 +355,13 @@ class Coding:
         return piece
 
 
-class _Engine(Protocol):
-    """The decoder of one member.
+class _Zstd:
+    """A decoder of one member, as `ZlibStream` is one.
 
     After a step, `over` is whether the member has ended, `more` whether there is output without
     further data; `rest` is the data to pass again, or the data after the end.
     """
 
-    error: type[Exception]
-    more: bool
-    over: bool
-    rest: bytes
-
-    def step(self, data: bytes) -> bytes: ...
-
-
-class _Zstd:
     def __init__(self) -> None:
         # Imported late, like brotli: few sites send it, and other crawls need not load it.
         if sys.version_info >= (3, 14):
@@ -404,22 +402,4 @@ class _Brotli:
         return piece
 
 
-def _gzip(data: bytes) -> _Engine:
-    if data[:2] != GZIP:
-        raise _bad("the body is labelled gzip and is not gzip")
-    return ZlibStream(GZIP_WINDOW, STEP)
-
-
-def _deflate(data: bytes) -> _Engine:
-    # "deflate" is the zlib format (RFC 9110, 8.4.1.2; RFC 1950, 2.2: method 8, a multiple of 31).
-    # Many servers send a bare deflate stream, which never begins with such a header.
-    wrapped = data[0] & 0x0F == 8 and data[0] >> 4 <= 7 and int.from_bytes(data[:2]) % 31 == 0
-    return ZlibStream(ZLIB_WINDOW if wrapped else DEFLATE_WINDOW, STEP)
-
-
-_BEGINNINGS: dict[str, Callable[[bytes], _Engine]] = {
-    "gzip": _gzip,
-    "deflate": _deflate,
-    "br": lambda data: _Brotli(),
-    "zstd": lambda data: _Zstd(),
-}
+_Engine: TypeAlias = ZlibStream | _Zstd | _Brotli

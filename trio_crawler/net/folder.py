@@ -130,7 +130,10 @@ class FolderFetch:
         check_flag("bodies", bodies)
         if other is not None:
             check_function("other", other, "a fetch, such as HttpFetch(), or None")
-        self.base_url = _base(base_url)
+        base = web_url("base_url", base_url)
+        if "?" in base:
+            raise ArgumentError("base_url", f" must have no query: {base!r}")
+        self.base_url = base if base.endswith("/") else f"{base}/"
         parts = urlsplit(self.base_url)
         self._origin, self._host = f"{parts.scheme}://{parts.netloc}", parts.hostname
         self._clean_urls = clean_urls
@@ -326,17 +329,18 @@ class FolderFetch:
         """
         if of_folder:
             return self._file([*names, _INDEX])
+        page = [*names[:-1], f"{names[-1]}.html"]
         try:
             path, status = self._files.find(names)
         except OSError as error:
             if not self._clean_urls or error.errno not in _MISSING:
                 raise
-            return self._file(_with_html(names))
+            return self._file(page)
         if not stat.S_ISDIR(status.st_mode):
             return names[-1], path, status
         if self._clean_urls:
             try:
-                return self._file(_with_html(names))
+                return self._file(page)
             except OSError as error:
                 if error.errno not in _MISSING:
                     raise
@@ -387,13 +391,6 @@ def _files(folder: str | os.PathLike[str]) -> Files:
     return files
 
 
-def _base(url: str | httpx.URL) -> str:
-    base = web_url("base_url", url)
-    if "?" in base:
-        raise ArgumentError("base_url", f" must have no query: {base!r}")
-    return base if base.endswith("/") else f"{base}/"
-
-
 def _names(path: str) -> list[str] | None:
     """Return the names of the files on the way; None if one cannot be a name."""
     try:
@@ -410,10 +407,6 @@ def _names(path: str) -> list[str] | None:
         if name in (".", "..") or not _SEPARATORS.isdisjoint(name):
             return None
     return names
-
-
-def _with_html(names: list[str]) -> list[str]:
-    return [*names[:-1], f"{names[-1]}.html"]
 
 
 def _moved(url: str, query: str) -> Response:

@@ -228,7 +228,17 @@ def fields_of(headers: Headers, argument: str = "headers") -> Fields:
     for pair in several(argument, pairs, "pairs of strings"):
         if not _is_pair(pair):
             raise TypeError(f"{wanted}, and one of them is not a pair of strings")
-        fields.append(_field(*pair, argument))
+        name, value = pair
+        # A value may be a credential, so the messages show names only.
+        if not is_token(name):
+            wrong = f": a header needs a name such as X-Token, not {name!a}"
+            raise ArgumentError(argument, wrong)
+        if name.lower() in _OURS:
+            raise ArgumentError(argument, f": the header {name} is set by the crawler itself")
+        if not _is_text(value):
+            wrong = f": the value of the header {name} must be one line of text"
+            raise ArgumentError(argument, wrong)
+        fields.append((name.encode(), value.strip(" \t").encode()))
     return fields
 
 
@@ -238,18 +248,6 @@ def _is_pair(value: object) -> bool:
         and len(value) == 2
         and all(isinstance(part, str) for part in value)
     )
-
-
-def _field(name: str, value: str, argument: str) -> tuple[bytes, bytes]:
-    # A value may be a credential, so the messages show names only.
-    if not is_token(name):
-        raise ArgumentError(argument, f": a header needs a name such as X-Token, not {name!a}")
-    if name.lower() in _OURS:
-        raise ArgumentError(argument, f": the header {name} is set by the crawler itself")
-    if not _is_text(value):
-        wrong = f": the value of the header {name} must be one line of text"
-        raise ArgumentError(argument, wrong)
-    return name.encode(), value.strip(" \t").encode()
 
 
 def _is_text(value: str) -> bool:

@@ -311,19 +311,13 @@ def _embedded(address: IPv6Address, *, whole: bool) -> Iterator[IPv4Address]:
 
 
 def _block(entry: str) -> Block:
+    wanted = "an address or a network such as 10.0.0.0/8"
     try:
         if "%" in entry:
             raise ValueError(entry)
         network = ip_network(entry, strict=False)
-    except ValueError:
-        wanted = "an address or a network such as 10.0.0.0/8"
-        raise _not_a_block(wanted, entry) from None
-    try:
+        wanted = f"a network without host bits, such as {network}"
         return ip_network(entry)
     except ValueError:
-        wanted = f"a network without host bits, such as {network}"
-        raise _not_a_block(wanted, entry) from None
-
-
-def _not_a_block(wanted: str, entry: str) -> ArgumentError:
-    return ArgumentError("allow_private", f" must be {wanted}, not {entry!r}", each=True)
+        wrong = f" must be {wanted}, not {entry!r}"
+        raise ArgumentError("allow_private", wrong, each=True) from None

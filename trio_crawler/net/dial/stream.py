@@ -1,5 +1,9 @@
 """Streams: a connected socket, plain or with TLS, that counts every byte.
 
+Every method but `close` may raise OSError, such as ssl.SSLError. HTTP/1.1 uses `send` and
+`receive`. HTTP/2 uses `put`, `flush` and `take`, which never wait: a request that is cancelled
+then leaves no part of a frame behind that others would miss.
+
 ▶ A wait in `trio.SocketStream.receive_some` takes 46 us, one in `wait_readable` and `recv` 29 us.
 `trio.SSLStream` hides bytes that follow a response; here they can be detected.
 """
@@ -13,7 +17,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import trio
 from trio.lowlevel import notify_closing, wait_readable, wait_writable
@@ -24,53 +28,6 @@ STEP = 64 * 1024
 _T = TypeVar("_T")
 # Reads without a checkpoint, after which other tasks can run and a deadline can end the fetch.
 _MAX_READS = 16
-
-
-class Stream(Protocol):
-    """A connected socket. Every method but `close` may raise OSError, such as ssl.SSLError.
-
-    HTTP/1.1 uses `send` and `receive`. HTTP/2 uses `put`, `flush` and `take`, which never wait: a
-    request that is cancelled then leaves no part of a frame behind that others would miss.
-    """
-
-    @property
-    def protocol(self) -> str | None:
-        """The protocol that the server chose in the handshake of TLS (ALPN), if any."""
-
-    @property
-    def received(self) -> int:
-        """The number of bytes received over the socket."""
-
-    @property
-    def sent(self) -> int:
-        """The number of bytes sent over the socket."""
-
-    async def send(self, data: bytes) -> None:
-        """Send all of `data`."""
-
-    async def receive(self) -> bytes:
-        """Return the next bytes, at most 64 KiB, or none at the end."""
-
-    def put(self, data: bytes) -> None:
-        """Store `data` until it is flushed."""
-
-    def flush(self) -> bool:
-        """Send stored data without waiting. Returns whether all of it was sent."""
-
-    def take(self) -> bytes | None:
-        """Return bytes that have arrived, at most 64 KiB, none at the end; else None."""
-
-    async def wait_readable(self) -> None:
-        """Wait until `take` may return something else than None."""
-
-    async def wait_writable(self) -> None:
-        """Wait until `flush` may send more."""
-
-    def is_quiet(self) -> bool:
-        """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
-
-    def close(self) -> None:
-        """Close the socket without sending anything."""
 
 
 class PlainStream:
@@ -306,6 +263,9 @@ class TlsStream:
             raise ssl.SSLEOFError(ssl.SSL_ERROR_EOF, "the connection has ended")
         else:
             self._incoming.write_eof()
+
+
+Stream: TypeAlias = PlainStream | TlsStream
 
 
 def _poll(connected: socket.socket) -> Callable[[float], Iterable[object]]:

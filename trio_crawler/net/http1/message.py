@@ -219,24 +219,17 @@ class ChunkDecoder:
                 raise _bad(f"the chunks of the body are damaged: {error}") from None
             self.clean = False
         if self.ended:
-            self._check_tail(data)
-        self._check_framing(data)
-        pieces, self._pieces = self._pieces, []
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _check_tail(self, data: bytes) -> None:
-        """Detect the line ends that llhttp skips between messages: a body ends in at most two."""
-        tail = (self._tail + data)[-5:]
-        if not tail.endswith(_END) or tail[0] in _END:
-            self.clean = False
-
-    def _check_framing(self, data: bytes) -> None:
-        """Raise FetchError for too many bytes of chunk extensions and trailers."""
+            # llhttp skips line ends between messages: a body ends in at most two.
+            tail = (self._tail + data)[-5:]
+            if not tail.endswith(_END) or tail[0] in _END:
+                self.clean = False
         self._tail = (self._tail + data[-5:])[-5:]
         self._idle = 0 if self._pieces else self._idle + len(data)
         if self._idle > MAX_HEAD_BYTES or self._trailers > MAX_HEAD_LINES:
             self.clean = False
             raise _bad("the chunks of the body have too many bytes of extensions or trailers")
+        pieces, self._pieces = self._pieces, []
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def on_body(self, piece: bytes) -> None:
         """Collect a piece (httptools calls this)."""

@@ -69,7 +69,11 @@ def refusal(proxy: Proxy, site: str, head: Head) -> FetchError:
     """Return the error for a head with which a proxy itself answers a request for a site."""
     # Some answer a wrong password with 401.
     if head.status in (401, 407):
-        return _login_wanted(proxy, head)
+        schemes = [value for name, value in head.fields if name.lower() == b"proxy-authenticate"]
+        if not schemes or b"basic" in b",".join(schemes).lower():
+            return login_refused(proxy)
+        scheme = one_line(schemes[0].decode("latin-1").partition(" ")[0])
+        return proxy_fault(f"{proxy.label} wants a login by {scheme}; only Basic is supported")
     answer = one_line(f"{head.status} {head.phrase.decode('latin-1')}".strip())
     reason = _reason(head.fields)
     if reason is None and head.status not in _UNREACHED:
@@ -89,14 +93,6 @@ def login_refused(proxy: Proxy) -> FetchError:
         as_in = f"{proxy.scheme}://{user}@HOST:PORT"
         detail = f"{proxy.label} wants a user and a password: give them in {source}, as {as_in}"
     return proxy_fault(detail)
-
-
-def _login_wanted(proxy: Proxy, head: Head) -> FetchError:
-    schemes = [value for name, value in head.fields if name.lower() == b"proxy-authenticate"]
-    if not schemes or b"basic" in b",".join(schemes).lower():
-        return login_refused(proxy)
-    scheme = one_line(schemes[0].decode("latin-1").partition(" ")[0])
-    return proxy_fault(f"{proxy.label} wants a login by {scheme}; only Basic is supported")
 
 
 def is_of_proxy(head: Head) -> bool:
@@ -190,7 +186,15 @@ class ForwardedConnection(Connection):
         Raises FetchError also for a response that the proxy has made instead of the site.
         """
         progress.server = self._server
-        return super().ask(self._forwarded(request), progress, max_bytes, bodiless=bodiless)
+        method, _, rest = request.partition(b" ")
+        if rest.startswith(b"/"):
+            request = b"%b %b%b" % (method, self._target, rest)
+        elif rest.startswith(b"* "):
+            # RFC 9112, 3.2.4: for OPTIONS this is a URL without a path.
+            request = b"%b %b%b" % (method, self._target, rest[1:])
+        if self._authorization:
+            request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
+        return super().ask(request, progress, max_bytes, bodiless=bodiless)
 
     def _check_start(self) -> None:
         # A proxy that has answered in HTTP before may also pass on what a site says.
@@ -204,17 +208,6 @@ class ForwardedConnection(Connection):
         if is_of_proxy(head):
             raise refusal(self._proxy, self._site, head)
         super()._begin(head)
-
-    def _forwarded(self, request: bytes) -> bytes:
-        method, _, rest = request.partition(b" ")
-        if rest.startswith(b"/"):
-            request = b"%b %b%b" % (method, self._target, rest)
-        elif rest.startswith(b"* "):
-            # RFC 9112, 3.2.4: for OPTIONS this is a URL without a path.
-            request = b"%b %b%b" % (method, self._target, rest[1:])
-        if self._authorization:
-            request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
-        return request
 
 
 async def socks_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> None:

@@ -142,43 +142,38 @@ class Proxies:
         return self._named.get(scheme) or self._named.get("all")
 
 
-def _parsed(name: str, url: str, *, whole: bool = False) -> Proxy:
+def _parsed(name: str, given: str, *, whole: bool = False) -> Proxy:
     """Return the proxy that a URL names. Raises ArgumentError if it is invalid.
 
     Only a proxy of the environment may have a path, which has no effect.
     """
     try:
-        parsed = httpx.URL(url)
-        if whole and (parsed.raw_path != b"/" or parsed.fragment):
+        url = httpx.URL(given)
+        if whole and (url.raw_path != b"/" or url.fragment):
             raise ValueError("a path, a query or a fragment")
-        return _proxy(parsed, "--proxy" if name == "proxy" else name)
+        if url.scheme not in _PORTS:
+            raise ValueError("not a scheme of proxies")
+        # httpx decodes the name only at this access; UnicodeError is a ValueError.
+        labels = url.host.removesuffix(".").split(".")
+        # A character that no host has is escaped by httpx.
+        escaped = "%" in url.host or not url.raw_host.isascii()
+        if escaped or not all(0 < len(label) < 64 for label in labels):
+            raise ValueError("not the name of a host")
+        port = _PORTS[url.scheme] if url.port is None else url.port
+        # httpx leaves out a port that is the usual one of its scheme, and no other.
+        if not 0 < port <= 65535:
+            raise ValueError("not a port")
+        host, source = url.raw_host.decode("ascii"), "--proxy" if name == "proxy" else name
+        proxy = Proxy(url.scheme, host, port, url.username, url.password, source)
+        # RFC 7617, 2; RFC 1929, 2.
+        login = (proxy.user, proxy.password)
+        if proxy.is_socks:
+            if proxy.has_login and not all(0 < len(part.encode()) <= _MAX_LOGIN for part in login):
+                raise ValueError("a user or a password with no or too many bytes")
+        elif ":" in proxy.user or not all(part.isprintable() for part in login):
+            raise ValueError("a user with a colon, or a control character")
     except (ValueError, httpx.InvalidURL):
         wanted = "a URL such as http://127.0.0.1:3128"
         hidden = "the given one is not shown, as it may hold a password"
         raise ArgumentError(name, f" must be {wanted}; {hidden}") from None
-
-
-def _proxy(url: httpx.URL, source: str) -> Proxy:
-    """Return the proxy of a URL. Raises ValueError."""
-    if url.scheme not in _PORTS:
-        raise ValueError("not a scheme of proxies")
-    # httpx decodes the name only at this access; UnicodeError is a ValueError.
-    labels = url.host.removesuffix(".").split(".")
-    # A character that no host has is escaped by httpx.
-    escaped = "%" in url.host or not url.raw_host.isascii()
-    if escaped or not all(0 < len(label) < 64 for label in labels):
-        raise ValueError("not the name of a host")
-    port = _PORTS[url.scheme] if url.port is None else url.port
-    # httpx leaves out a port that is the usual one of its scheme, and no other.
-    if not 0 < port <= 65535:
-        raise ValueError("not a port")
-    host = url.raw_host.decode("ascii")
-    proxy = Proxy(url.scheme, host, port, url.username, url.password, source)
-    # RFC 7617, 2; RFC 1929, 2.
-    login = (proxy.user, proxy.password)
-    if proxy.is_socks:
-        if proxy.has_login and not all(0 < len(each.encode()) <= _MAX_LOGIN for each in login):
-            raise ValueError("a user or a password with no or too many bytes")
-    elif ":" in proxy.user or not all(each.isprintable() for each in login):
-        raise ValueError("a user with a colon, or a control character")
     return proxy
