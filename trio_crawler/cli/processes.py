@@ -214,7 +214,7 @@ class _Crew:
         self._running: dict[int, trio.Process] = {}
         self._obeyed = self._deaths = 0
         self._done = -1
-        self.scope = trio.CancelScope()
+        self._begun, self.scope = trio.Event(), trio.CancelScope()
         self.failed: int | None = None
         self.complained = False
 
@@ -223,9 +223,7 @@ class _Crew:
         # The workers of an earlier run that was killed: they have ended, or DIR would be locked.
         await self._release("")
         async with trio.open_nursery() as nursery:
-            # It alone has the list of URLs, and refuses the options of another crawl.
-            await nursery.start(self._keep, 1)
-            for number in range(2, self._options.processes + 1):
+            for number in range(1, self._options.processes + 1):
                 nursery.start_soon(self._keep, number)
 
     async def obey(self, server: subprocess.Popen[bytes]) -> None:
@@ -261,23 +259,20 @@ class _Crew:
             f"{len(self._running)} processes  {minutes}:{rest:02}"
         )
 
-    async def _keep(
-        self,
-        number: int,
-        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-    ) -> None:
+    async def _keep(self, number: int) -> None:
         """Run a worker, and another one if it ends before its time."""
         part, stopped = self._home / str(number), False
         while not stopped and not self._obeyed and self.failed is None:
-            process = await self._started(number, part)
+            process = await self._opened(number)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._relay, process)
-                if task_status is not trio.TASK_STATUS_IGNORED:
-                    await self._joined(process)
-                if process.returncode is None:
-                    task_status.started()
-                    task_status = trio.TASK_STATUS_IGNORED
                 try:
+                    if number > 1:
+                        await self._begun.wait()
+                    await self._instruct(process, number, part)
+                    if number == 1:
+                        # It alone has the list of URLs, and refuses the options of another crawl.
+                        await self._joined(process)
                     status = await process.wait()
                 finally:
                     # If this is cancelled. Its directory stands that; DIR is locked until it ends.
@@ -289,18 +284,20 @@ class _Crew:
                 self._fail(WRONG_USAGE)
             stopped = _how(part) in _ENDED
             self.complained |= stopped and status == FAULT
+            if stopped:
+                # The first one may have ended the crawl before it was seen.
+                self._begun.set()
             if not stopped and self.failed is None:
                 await self._release(f":{process.pid}:")
                 if not self._obeyed:
                     await self._mourn(number, status)
-        task_status.started()
 
     async def _joined(self, process: trio.Process) -> None:
-        """Return when a worker has joined the crawl, or this one has ended."""
-        while process.returncode is None:
+        """Let the others begin when the first worker has joined the crawl, or been stopped."""
+        while process.returncode is None and not self._begun.is_set():
             counts = await self._counts()
-            if counts is not None and counts.workers:
-                return
+            if self._obeyed or (counts is not None and counts.workers):
+                self._begun.set()
             await trio.sleep(_EVERY)
 
     async def _mourn(self, number: int, status: int) -> None:
@@ -324,8 +321,22 @@ class _Crew:
                 self._screen.say(f"trio-crawler: {told}")
             self.scope.cancel("the workers cannot go on")
 
-    async def _started(self, number: int, part: Path) -> trio.Process:
-        """Start a worker with its share of the tasks."""
+    async def _opened(self, number: int) -> trio.Process:
+        """Start a process, which imports what it needs and waits for its options."""
+        self._running[number] = process = await trio.lowlevel.open_process(
+            [sys.executable, "-c", _WORK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=self._kept,
+            start_new_session=True,
+        )
+        for _ in range(self._obeyed):
+            process.terminate()
+        return process
+
+    async def _instruct(self, process: trio.Process, number: int, part: Path) -> None:
+        """Give a worker its options, with its share of the tasks."""
         options, several = self._options, self._options.processes
         suffix = ".gz" if (options.warc or "").endswith(".gz") else ""
         own = replace(
@@ -343,20 +354,8 @@ class _Crew:
             warc=options.warc and str(part / f"{_ARCHIVE}{suffix}"),
             seed_stream=options.seed_stream if number == 1 else None,
         )
-        process = await trio.lowlevel.open_process(
-            [sys.executable, "-c", _WORK],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            pass_fds=self._kept,
-            start_new_session=True,
-        )
-        self._running[number] = process
         with suppress(trio.BrokenResourceError):
             await cast("trio.abc.SendStream", process.stdin).send_all(pickle.dumps(own))
-        for _ in range(self._obeyed):
-            process.terminate()
-        return process
 
     async def _relay(self, process: trio.Process) -> None:
         """Print what a worker complains of."""
