@@ -80,7 +80,12 @@ class Security:
         seeds: Iterable[str | httpx.URL] = (),
     ) -> None:
         if tls is not None:
-            _check_context(tls)
+            check_kind("tls", tls, ssl.SSLContext, "an ssl.SSLContext")
+            if tls.protocol is ssl.PROTOCOL_TLS_SERVER:
+                raise ValueError(
+                    "tls must be a context for clients, such as ssl.create_default_context() "
+                    "returns, not one of PROTOCOL_TLS_SERVER"
+                )
         if cacert is not None and tls is not None:
             raise ValueError("cacert and tls exclude each other: give one of them")
         hosts = several_strings("insecure_hosts", insecure_hosts)
@@ -142,15 +147,6 @@ class Security:
             # One that shows a certificate is there already.
             context = self._contexts[which] = _trusting() if which[1] else self._verifying()
         return context
-
-
-def _check_context(tls: ssl.SSLContext) -> None:
-    check_kind("tls", tls, ssl.SSLContext, "an ssl.SSLContext")
-    if tls.protocol is ssl.PROTOCOL_TLS_SERVER:
-        raise ValueError(
-            "tls must be a context for clients, such as ssl.create_default_context() returns, "
-            "not one of PROTOCOL_TLS_SERVER"
-        )
 
 
 def _certified(

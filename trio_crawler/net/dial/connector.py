@@ -210,7 +210,12 @@ class Connector:
             proxy = self.proxies(origin)
             if proxy is not None:
                 return await self._stream_by(proxy, origin, progress, protocols)
-            return await self._stream(origin, progress, protocols)
+            scheme, host, port = origin
+            stream = PlainStream(await self.dial(host, port, progress))
+            if scheme == "http":
+                return stream
+            progress.phase = Phase.TLS
+            return await self._security.secure(stream, host, protocols, port)
         except OSError as error:
             fault = socket_fault(error, progress)
             raise FetchError(fault.reason, fault.detail, fault.phase) from error
@@ -227,16 +232,6 @@ class Connector:
         if proxy is None or proxy.is_socks or origin[0] == "https":
             return Connection(origin, stream)
         return ForwardedConnection(origin, stream, proxy, self._known)
-
-    async def _stream(
-        self, origin: Origin, progress: Progress, protocols: Sequence[str]
-    ) -> Stream:
-        scheme, host, port = origin
-        stream = PlainStream(await self.dial(host, port, progress))
-        if scheme == "http":
-            return stream
-        progress.phase = Phase.TLS
-        return await self._security.secure(stream, host, protocols, port)
 
     async def _stream_by(
         self, proxy: Proxy, origin: Origin, progress: Progress, protocols: Sequence[str]

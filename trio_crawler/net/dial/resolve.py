@@ -164,22 +164,19 @@ class Resolver:
                 return _Known(0.0, lookup.addresses, lookup.error)
         lookup = self._lookups[host] = _Lookup()
         try:
-            lookup.addresses = await self._ask(name)
-            self._store(host, lookup.addresses)
+            found = await trio.to_thread.run_sync(
+                self._look_up, name, abandon_on_cancel=True, limiter=self._limiter
+            )
+            if not found:
+                raise socket.gaierror(socket.EAI_NONAME, "no addresses")
+            lookup.addresses = found
+            self._store(host, found)
         except OSError as error:
             lookup.error = error
         finally:
             del self._lookups[host]
             lookup.done.set()
         return _Known(0.0, lookup.addresses, lookup.error)
-
-    async def _ask(self, name: bytes) -> Sequence[str]:
-        addresses = await trio.to_thread.run_sync(
-            self._look_up, name, abandon_on_cancel=True, limiter=self._limiter
-        )
-        if not addresses:
-            raise socket.gaierror(socket.EAI_NONAME, "no addresses")
-        return addresses
 
     def _store(self, host: str, addresses: Sequence[str], error: OSError | None = None) -> None:
         self._cache.pop(host, None)

@@ -23,7 +23,7 @@ from trio_crawler.arguments import (
     several_strings,
 )
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
 from trio_crawler.net.dial.connector import Connector, Dialer
 from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
@@ -163,11 +163,17 @@ class Wire(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; return its response with an unread body."""
         check_in_trio("Wire")
-        origin = origin_of(request)
-        sent = await serialise(request)
-        progress = Progress(origin[1])
-        for_head, for_piece = timeouts(request)
-        with translated(progress, for_head):
+        url = request.url
+        if url.scheme not in DEFAULT_PORTS:
+            told = f"the wire supports http and https, not {url.scheme!r}"
+            raise httpx.UnsupportedProtocol(told)
+        port = DEFAULT_PORTS[url.scheme] if url.port is None else url.port
+        origin = url.scheme, url.raw_host.decode("ascii"), port
+        sent, progress = await _serialised(request), Progress(origin[1])
+        given = request.extensions.get("timeout", {})
+        connect, read = (given.get(name) for name in ("connect", "read"))
+        wait = inf if read is None else float(read)
+        with translated(progress, inf if connect is None else connect + wait):
             connection, head, _ = await self.ask(
                 origin,
                 sent,
@@ -176,7 +182,9 @@ class Wire(httpx.AsyncBaseTransport):
                 bodiless=request.method == "HEAD",
                 retry=request.method in ("GET", "HEAD"),
             )
-        return response(head, BodyStream(connection, self.release, progress, for_piece))
+        version = {"http_version": b"HTTP/1.%d" % head.minor, "reason_phrase": head.phrase}
+        body = BodyStream(connection, self.release, progress, wait)
+        return httpx.Response(head.status, headers=head.fields, stream=body, extensions=version)
 
     async def ask(
         self,
@@ -349,33 +357,33 @@ def translated(progress: Progress, seconds: float = inf) -> Iterator[None]:
         with trio.fail_after(seconds):
             yield
     except FetchError as error:
-        raise _error_for(error.fault)(str(error)) from error
+        fault = error.fault
+        kind = _ERRORS.get(fault.reason, httpx.ConnectError)
+        if fault.phase in _CONNECTING and fault.reason is Reason.RESET:
+            kind = httpx.ConnectError
+        raise kind(str(error)) from error
     except trio.TooSlowError as error:
-        kind = httpx.ConnectTimeout if progress.phase in _CONNECTING else httpx.ReadTimeout
-        raise kind(f"the limit of {seconds:g} seconds was over while {progress}") from error
+        late = httpx.ConnectTimeout if progress.phase in _CONNECTING else httpx.ReadTimeout
+        raise late(f"the limit of {seconds:g} seconds was over while {progress}") from error
 
 
-def _error_for(fault: Fault) -> type[httpx.TransportError]:
-    if fault.phase in _CONNECTING and fault.reason is Reason.RESET:
-        return httpx.ConnectError
-    return _ERRORS.get(fault.reason, httpx.ConnectError)
-
-
-def origin_of(request: httpx.Request) -> Origin:
-    """Return the origin of a request. Raises httpx.UnsupportedProtocol if it is not http(s)."""
-    url = request.url
-    if url.scheme not in DEFAULT_PORTS:
-        raise httpx.UnsupportedProtocol(f"the wire supports http and https, not {url.scheme!r}")
-    port = DEFAULT_PORTS[url.scheme] if url.port is None else url.port
-    return url.scheme, url.raw_host.decode("ascii"), port
-
-
-async def serialise(request: httpx.Request) -> bytes:
+async def _serialised(request: httpx.Request) -> bytes:
     """Return the bytes of a request, its body included.
 
     Raises httpx.LocalProtocolError for a method, target or header that would break the message.
     """
-    _check(request, _target(request))
+    # httpx does not check these. A value may be a credential, so the messages show names only.
+    if not is_token(request.method):
+        raise httpx.LocalProtocolError(f"not a method: {request.method!r}")
+    if not _is_target(target := _target(request)):
+        raise httpx.LocalProtocolError(f"not the target of a request: {target!r}")
+    for raw_name, value in request.headers.raw:
+        name = raw_name.decode("latin-1")
+        if not is_token(name):
+            raise httpx.LocalProtocolError(f"not a header name: {name!r}")
+        if has_control(value.decode("latin-1")):
+            subject = f"the value of the header {name}"
+            raise httpx.LocalProtocolError(f"{subject} has control characters in it")
     if not isinstance(request.stream, httpx.AsyncByteStream):
         raise TypeError("the request has a body that is not asynchronous")
     pieces = [piece async for piece in request.stream]
@@ -395,35 +403,3 @@ def head_of(request: httpx.Request) -> bytes:
 def _target(request: httpx.Request) -> bytes:
     target: bytes = request.extensions.get("target", request.url.raw_path)
     return target
-
-
-def _check(request: httpx.Request, target: bytes) -> None:
-    # httpx does not check these. A value may be a credential, so the messages show names only.
-    if not is_token(request.method):
-        raise httpx.LocalProtocolError(f"not a method: {request.method!r}")
-    if not _is_target(target):
-        raise httpx.LocalProtocolError(f"not the target of a request: {target!r}")
-    for raw_name, value in request.headers.raw:
-        name = raw_name.decode("latin-1")
-        if not is_token(name):
-            raise httpx.LocalProtocolError(f"not a header name: {name!r}")
-        if has_control(value.decode("latin-1")):
-            subject = f"the value of the header {name}"
-            raise httpx.LocalProtocolError(f"{subject} has control characters in it")
-
-
-def timeouts(request: httpx.Request) -> tuple[float, float]:
-    """Return the timeouts in seconds: for the head, and for each wait for more of the body."""
-    given = request.extensions.get("timeout", {})
-    connect, read = (given.get(name) for name in ("connect", "read"))
-    wait = inf if read is None else float(read)
-    return (inf if connect is None else connect + wait), wait
-
-
-def response(head: Head, body: BodyStream) -> httpx.Response:
-    """Return an httpx response with an unread body."""
-    extensions = {
-        "http_version": b"HTTP/1.%d" % head.minor,
-        "reason_phrase": head.phrase,
-    }
-    return httpx.Response(head.status, headers=head.fields, stream=body, extensions=extensions)
