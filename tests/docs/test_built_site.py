@@ -71,33 +71,12 @@ async def test_our_own_crawler_finds_every_page_and_no_broken_link(built: Path, 
     assert set(pages(built)) - crawled == {"search.html"}  # a form leads there, no link
 
 
-def test_every_link_into_a_page_leads_to_a_place_that_is_there(built: Path):
-    ids = {name: identifiers(built / name) for name in pages(built)}
-    dead = [
-        f"{name}: {link}"
-        for name in ids
-        for link in anchors(built / name)
-        if not leads_somewhere(built, name, link, ids)
-    ]
-    assert dead == []
-
-
-def identifiers(path: Path) -> set[str]:
-    nodes = LexborHTMLParser(path.read_text()).css("[id]")
-    return {node.attributes["id"] or "" for node in nodes}
-
-
-def anchors(path: Path) -> list[str]:
-    nodes = LexborHTMLParser(path.read_text()).css("a[href]")
-    hrefs = [node.attributes["href"] or "" for node in nodes]
-    return [href for href in hrefs if "#" in href and not href.startswith("http")]
-
-
-def leads_somewhere(built: Path, name: str, link: str, ids: dict[str, set[str]]) -> bool:
-    page, _, fragment = link.partition("#")
-    target = (built / name).parent.joinpath(page).resolve() if page else built / name
-    known = ids.get(str(target.relative_to(built.resolve() if page else built)), set())
-    return not fragment or fragment in known
+def test_our_own_check_of_the_pages_finds_no_fault_fragments_included(built: Path):
+    command = [sys.executable, "-m", "trio_crawler", "check", str(built)]
+    given = ["--base-url", "https://docs.example.org/", "--check", "assets,fragments"]
+    done = subprocess.run([*command, *given], capture_output=True, text=True)
+    assert "0 faults, 0 notes" in done.stdout.splitlines()[-1], done.stdout
+    assert done.returncode == 0
 
 
 SCREEN = 900
