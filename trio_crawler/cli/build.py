@@ -34,8 +34,8 @@ from trio_crawler import (
     with_prefix,
 )
 from trio_crawler.cli.exports import Named, as_it_is
-from trio_crawler.cli.folder import Folder, folder_fetch, pages_in, seeds_in
-from trio_crawler.cli.logins import logins
+from trio_crawler.cli.folder import Folder, pages_in, seeds_in
+from trio_crawler.cli.logins import logins, origin_of
 from trio_crawler.cli.options import CrawlOptions, errors_of
 from trio_crawler.net import CookieStore, FolderFetch
 
@@ -92,7 +92,17 @@ def planned(options: CrawlOptions) -> Plan:
             fetch = _fetch(options, auth)
         checks = _checks(options)
         other = fetch if checks.external else None
-        place = None if options.folder is None else folder_fetch(options, other)
+        place = None
+        if options.folder is not None:
+            base = {} if options.base_url is None else {"base_url": options.base_url}
+            place = FolderFetch(
+                options.folder,
+                **base,
+                clean_urls=options.clean_urls,
+                max_bytes=options.max_bytes,
+                bodies=options.warc is not None,
+                other=other,
+            )
         seeds = urls if place is None else seeds_in(options, place)
         scope = _scope(options, site, place)
         make = partial(
@@ -188,8 +198,7 @@ def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Sc
 
 def _origins(urls: Iterable[str]) -> list[str]:
     """Return the origins of normalised URLs, each once."""
-    parts = map(urlsplit, urls)
-    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
+    return list(dict.fromkeys(map(origin_of, urls)))
 
 
 def _checks(options: CrawlOptions) -> Checks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trio_crawler import (
@@ -80,27 +81,20 @@ class CrawlDirectory:
 
 def frontier_of(options: CrawlOptions, plan: Plan, directory: str) -> SqliteFrontier:
     """Return the frontier that keeps the crawl in a directory."""
+    refresh = options.refresh
+    if options.max_age > 0:
+        # The directory is looked at before it is locked. If another process finishes the crawl in
+        # between, this run finds nothing to do, and reports what that one has found. If it cannot
+        # be read, the frontier says what is wrong, or makes it.
+        with suppress(StoreError), History(directory) as history:
+            runs = history.runs
+            refresh = refresh or (bool(runs) and runs[-1].how is End.FINISHED)
     return SqliteFrontier(
         directory,
         meaning=meaning_of(options, plan.seeds),
-        refresh=options.refresh or (options.max_age > 0 and _is_finished(directory)),
+        refresh=refresh,
         settings=settings_of(options, plan),
     )
-
-
-def _is_finished(directory: str) -> bool:
-    """Whether a directory has a crawl, and its last run was the end of it.
-
-    The directory is looked at before it is locked. If another process finishes the crawl in
-    between, this run finds nothing to do, and reports what that one has found.
-    """
-    try:
-        with History(directory) as history:
-            runs = history.runs
-            return bool(runs) and runs[-1].how is End.FINISHED
-    except StoreError:
-        # The frontier says what is wrong, or makes the directory.
-        return False
 
 
 def meaning_of(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, Any]:

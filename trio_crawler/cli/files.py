@@ -91,8 +91,10 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
         return FileIO(sys.stdout.fileno(), "w", closefd=False)
     if not is_plain(path) or _is_open_file(path):
         return FileIO(path, "w")
-    if _is_link(path):
-        os.unlink(path)
+    with suppress(FileNotFoundError):
+        about = os.lstat(path)
+        if stat.S_ISLNK(about.st_mode) or (stat.S_ISREG(about.st_mode) and about.st_nlink > 1):
+            os.unlink(path)
 
     def uncut(path: str, how: int) -> int:
         return os.open(path, (how & ~os.O_TRUNC) | _SAFE, mode)
@@ -113,14 +115,6 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
 def _is_open_file(path: str) -> bool:
     directory = os.path.realpath(os.path.dirname(path))
     return directory in _OPEN_FILES or directory.startswith("/proc/")
-
-
-def _is_link(path: str) -> bool:
-    try:
-        about = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return stat.S_ISLNK(about.st_mode) or (stat.S_ISREG(about.st_mode) and about.st_nlink > 1)
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from urllib.parse import unquote_to_bytes
 import trio
 from msgspec.structs import fields, replace
 
-from trio_crawler import ArgumentError, Fetch, Job, Outcome, Page, PageFacts, Scope
-from trio_crawler.cli.options import CrawlOptions, errors_of
+from trio_crawler import ArgumentError, Job, Outcome, Page, PageFacts, Scope
+from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.net import FolderFetch
 
 if TYPE_CHECKING:
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 _NAMES = 100_000
 """The URLs whose files are remembered: a page's links are those of many others."""
-
-
-def folder_fetch(options: CrawlOptions, other: Fetch | None = None) -> FolderFetch:
-    """Return the fetch of a folder; links that leave it are asked for by the `other` one."""
-    base = {} if options.base_url is None else {"base_url": options.base_url}
-    with errors_of():
-        return FolderFetch(
-            options.folder or "",
-            **base,
-            clean_urls=options.clean_urls,
-            max_bytes=options.max_bytes,
-            bodies=options.warc is not None,
-            other=other,
-        )
 
 
 def seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:

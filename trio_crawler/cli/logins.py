@@ -84,13 +84,13 @@ def logins(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, tuple[str, 
 
     found: dict[str, tuple[str, str]] = {}
     for url, (user, password) in options.logins:
-        origin, login = _origin(normalise(url)), (user, password or "")
+        origin, login = origin_of(normalise(url)), (user, password or "")
         if found.setdefault(origin, login) != login:
             raise click.UsageError(f"URL: {origin}/ is given with two users or passwords")
     if not options.login:
         return found or None
     option = options.login[0]
-    rest = [origin for origin in dict.fromkeys(map(_origin, seeds)) if origin not in found]
+    rest = [origin for origin in dict.fromkeys(map(origin_of, seeds)) if origin not in found]
     if not rest:
         raise click.UsageError(f"{option} would have no effect: each URL has its own user")
     if options.auth is not None:
@@ -99,7 +99,8 @@ def logins(options: CrawlOptions, seeds: Sequence[str]) -> dict[str, tuple[str, 
     return _of_netrc(option, options.netrc_file, rest) | found
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
+    """Return the origin of a normalised URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
