@@ -12,6 +12,7 @@ import ast
 import re
 import shlex
 from html import escape, unescape
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from posixpath import normpath
@@ -30,6 +31,10 @@ from sphinx.util.docutils import SphinxDirective
 DOCS = Path(__file__).resolve().parent.parent
 FOLD = '<details class="fold"><summary>{}</summary><pre>\n{}\n</pre></details>'
 MARK = re.compile(r"\((\d+)\)")
+ROOMS = [
+    f"trio_crawler.{name}"
+    for name in "check frontier ledger model net report shared store testing".split()
+]
 
 
 def recording(arguments: list[str]) -> Path:
@@ -348,18 +353,49 @@ def tab(block: nodes.Node) -> str:
     raise ValueError(f"a column needs a title: {block}")
 
 
-OPTION = re.compile(r"(--[a-z][\w-]*)( .*)?")
+OPTION = re.compile(r"(--[a-z][\w-]*)( .*)?|([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 
 
-def link_options(app: Sphinx, doctree: nodes.document) -> None:
-    """Let each option that a page of the guide names lead to where it is explained."""
-    where = app.env.docname
+def names() -> dict[str, str]:
+    """Return the full names of all that the package exports, and of the reasons."""
+    package = import_module("trio_crawler")
+    found = {
+        str(reason): f"trio_crawler.Reason.{reason.name}"
+        for reason in package.Reason
+    }
+    for room in (*ROOMS, "trio_crawler"):
+        found |= {name: f"{room}.{name}" for name in import_module(room).__all__}
+    return {
+        name: full
+        for name, full in found.items()
+        if not name.islower() or "_" in name
+    }
+
+
+def link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Let each option and each name that a page of the guide mentions lead to its place."""
+    where, known = app.env.docname, names()
     for literal in list(doctree.findall(nodes.literal)):
         found = OPTION.fullmatch(literal.astext())
         inside = isinstance(literal.parent, nodes.reference | nodes.title)
-        if found and not inside and where.startswith("guide/"):
+        # The first column of these tables is about other tools.
+        cell = literal.parent.parent
+        inside |= (
+            where == "guide/coming"
+            and cell in getattr(cell.parent, "children", [])[:1]
+        )
+        if not found or inside or not where.startswith("guide/"):
+            continue
+        kind, target = ("std", "option"), found[1]
+        if not target:
+            own, _, rest = found[3].partition(".")
+            kind, target = (
+                ("py", "obj"),
+                ".".join(filter(None, (known.get(own), rest))),
+            )
+        if target and target != found[3]:
             link = addnodes.pending_xref(
-                refdomain="std", reftype="option", reftarget=found[1], refdoc=where
+                refdomain=kind[0], reftype=kind[1], reftarget=target, refdoc=where
             )
             literal.replace_self(link)
             link += literal
@@ -396,7 +432,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "runs": Runs,
     }.items():  # fmt: skip
         app.add_directive(name, kind)
-    app.connect("doctree-read", link_options)
+    app.connect("doctree-read", link_names)
     app.connect("doctree-read", fold_proofs)
     # After the theme's own, which decides by the length of the page.
     app.connect("html-page-context", without_contents, priority=900)

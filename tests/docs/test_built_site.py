@@ -79,6 +79,23 @@ def test_our_own_check_of_the_pages_finds_no_fault_fragments_included(built: Pat
     assert done.returncode == 0
 
 
+def test_an_option_a_name_and_a_reason_lead_to_their_place_but_not_those_of_another_tool(
+    built: Path,
+):
+    def places(page: str, words: str) -> list[str]:
+        nodes = LexborHTMLParser((built / page).read_text()).css("a code")
+        return [node.parent.attributes["href"] for node in nodes if node.text() == words]
+
+    assert places("guide/rules.html", "--depth") == ["reference/options.html#cmdoption-depth"]
+    reason = "reference/reasons.html#trio_crawler.Reason.SIDE_EFFECT"
+    assert places("guide/rules.html", "side_effect") == [reason]
+    assert "reference/outcomes.html#trio_crawler.Failure" in places(
+        "guide/tutorial.html", "Failure"
+    )
+    assert len(places("guide/coming.html", "--clean-urls")) == 2
+    assert not places("guide/coming.html", "--accept 200..=299,429")
+
+
 SCREEN = 900
 
 
