@@ -136,4 +136,4 @@ def _show(crawl: str, counts: SharedCounts, as_json: bool) -> None:
     print(f"Crawl {visible(crawl)}: {admitted:,} URLs admitted{seeds}{ended}")
     print(f"{done:,} done, {waiting:,} waiting, {out:,} with workers")
     for name, hosts in workers.items():
-        print(f"worker {visible(name)}: {hosts:,} hosts")
+        print(f"worker {visible(name)}: {hosts:,} host{'' if hosts == 1 else 's'}")

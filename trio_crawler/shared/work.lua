@@ -13,11 +13,11 @@
 --   :hold              host -> worker      :of:WORKER  its hosts    :k:WORKER  those with news
 --   :ready :rest       host -> when it may be taken; and when its rest is over, if nothing waits
 --   :sess :w:WORKER    worker -> when its lease ends; the number of its last message
---   :dead :short       workers whose jobs are given back; those that can ask more -> their hosts
+--   :dead :wants       workers whose jobs are given back; those that can ask more -> their hosts
 local T, command, m = KEYS[1], ARGV[1], cmsgpack.unpack(ARGV[2])
 local call = redis.call
 local N, READY, SESSIONS, HOLD, REST = T..':n', T..':ready', T..':sess', T..':hold', T..':rest'
-local DEAD, SHORT = T..':dead', T..':short'
+local DEAD, SHORT = T..':dead', T..':wants'
 local PER = 200                                   -- the most jobs of a host that one reply brings
 local AT_ONCE = 4000                              -- `unpack` has a limit
 local function key(kind, name) return T..':'..kind..':'..name end
