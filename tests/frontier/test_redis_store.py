@@ -30,6 +30,7 @@ from trio_crawler import (
     Response,
     Sitemaps,
     StoreError,
+    Traps,
 )
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import (
@@ -228,7 +229,8 @@ async def test_a_worker_that_joins_later_ends_at_the_time_limit_of_the_first(
     async def fetch(job: Job) -> Response:
         begun.set()
         await trio.lowlevel.checkpoint()
-        return html(f"{job.url}0")
+        page = job.url.rsplit("/", 1)[1]
+        return html(f"/{int(page or 0) + 1}")
 
     async def work(name: str, limits: Limits) -> None:
         async with (
@@ -236,7 +238,11 @@ async def test_a_worker_that_joins_later_ends_at_the_time_limit_of_the_first(
             SharedFrontier(store, meaning={}, directory=tmp_path / name) as frontier,
         ):
             seeds = [f"http://{host}.test/" for host in "abcd"]
-            how = {"politeness": Politeness(robots=False), "sitemaps": Sitemaps(follow=False)}
+            how = {
+                "politeness": Politeness(robots=False),
+                "sitemaps": Sitemaps(follow=False),
+                "traps": Traps.off(),
+            }
             await Crawler(seeds, fetch=fetch, frontier=frontier, limits=limits, **how).crawl()
 
     with trio.fail_after(60):
