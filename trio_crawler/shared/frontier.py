@@ -318,7 +318,10 @@ class SharedFrontier:
             changes.ended.append((stored.number, place_of(job.url, self._leases.strands)))
             changes.pages += job.purpose is Purpose.PAGE
             changes.spent += isinstance(settlement.outcome, Page | Failure)
-            self._hurry()
+            # The next call is made at once if it has much to tell, or if the workers wait.
+            ended, workers = len(changes.ended), 0 if self._plan is None else self._plan.workers
+            if 4 * ended >= 3 * workers or ended == self._at_risk:
+                self._urgent.set()
         self._noted.set()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
@@ -377,12 +380,6 @@ class SharedFrontier:
             self._at_risk += 1
             self._handed += job.purpose in COUNTED
         return job
-
-    def _hurry(self) -> None:
-        """Let the next call be made at once if it has much to tell, or if the workers wait."""
-        ended, workers = len(self._next.ended), 0 if self._plan is None else self._plan.workers
-        if 4 * ended >= 3 * workers or ended == self._at_risk:
-            self._urgent.set()
 
     def _find(self, jobs: Sequence[Job]) -> _Found | None:
         """Let a call tell of the jobs that may be new; return them, None if there are none."""

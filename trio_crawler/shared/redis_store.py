@@ -226,24 +226,16 @@ async def _opened(url: str, crawl: str) -> AsyncIterator[RedisStore]:
         failed = error
     except ExceptionGroup as group:
         # The client runs a nursery, which puts the exception of a block into a group.
-        failed = _alone(group)
+        failed = group
+        while isinstance(failed, ExceptionGroup) and len(failed.exceptions) == 1:
+            failed = failed.exceptions[0]
     away = anyio.ClosedResourceError | anyio.BrokenResourceError
     if isinstance(failed, RedisError | away) or (not opened and isinstance(failed, OSError)):
-        raise Unusable(f"{shown}: {_said(failed)}") from failed
+        cause = "" if failed.__cause__ is None else f": {failed.__cause__}"
+        said = f"{failed}{cause}".partition("\n")[0] or type(failed).__name__
+        raise Unusable(f"{shown}: {said}") from failed
     if failed is not None:
         raise failed
-
-
-def _alone(error: Exception) -> Exception:
-    """Return the only exception of a group, or of a group in it; else the group."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _said(error: BaseException) -> str:
-    cause = "" if error.__cause__ is None else f": {error.__cause__}"
-    return f"{error}{cause}".partition("\n")[0] or type(error).__name__
 
 
 async def _check(client: Any, shown: str) -> bool:
