@@ -50,7 +50,7 @@ class _Due:
 
 
 class Web:
-    """A fetch that answers from a mapping, and with 404 for a URL that is not in it.
+    """A fetch that answers from the mapping `site`, and with 404 for a URL that is not in it.
 
     A key is a path (on the host of `url`) or a whole URL; a value is an answer, or a function from
     the job to an answer. `delay` is in seconds, or a function from the job to seconds. A
@@ -159,7 +159,7 @@ class Web:
 
 
 def html(*links: str, title: str = "", status: int = 200) -> Response:
-    """Return a page that links to `links`.
+    """Return a page with this `status` that links to `links`.
 
     >>> html("/a", title="Home").body
     b'<!doctype html><title>Home</title><a href="/a">/a</a>'
@@ -182,7 +182,7 @@ def robots(*lines: str) -> Response:
 
 
 def redirect(target: str, status: int = 302) -> Response:
-    """Return a redirect to `target`.
+    """Return a redirect to `target` with this `status`.
 
     >>> redirect("/new", 301).headers["location"]
     '/new'

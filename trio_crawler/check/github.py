@@ -43,7 +43,7 @@ def to_markdown(
     path_of: Callable[[str], str | None] = lambda url: None,
     max_bytes: int = MAX_BYTES,
 ) -> Iterator[bytes]:
-    """Yield a summary in GitHub's Markdown: the counts, and a table for each page.
+    """Yield a summary in GitHub's Markdown: the counts of `facts`, and a table for each page.
 
     Pages with the most faults come first, then those with the most notes. At most `max_bytes` are
     yielded, 1 MiB by default, at least 4 KiB; the end says how many findings are left out. The

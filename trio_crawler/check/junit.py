@@ -45,7 +45,8 @@ def to_junit(
 ) -> Iterator[bytes]:
     """Yield a file of JUnit XML: a suite for each page, a test case for each of its bad links.
 
-    The first test case is the check itself, and passes, so that no file is without one. A case
+    The first test case is the check itself, with the date and the counts of `facts`, and passes,
+    so that no file is without one. A case
     with a fault fails; one with nothing but notes is skipped, and its message is the note. The
     same target at several places of a page is one case, since GitLab reads only the first of
     several cases with one name. The name of a case is the target, its class the page, both as

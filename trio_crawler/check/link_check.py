@@ -52,7 +52,7 @@ class _Path(NamedTuple):
 
 
 class LinkCheck:
-    """Judge every link of a crawl when its outcomes are known, by a policy.
+    """Judge every link of a crawl when its outcomes are known, by the policy `verdicts`.
 
     `add` records an outcome; they come in any order, but one with `again` comes after the one that
     it takes the place of. `findings` joins them: a link is a finding if its end, by way of

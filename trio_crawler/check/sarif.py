@@ -36,10 +36,10 @@ def to_sarif(
 ) -> Iterator[bytes]:
     """Yield a log of SARIF 2.1.0 in ASCII, with a rule for each code and a line for each result.
 
-    A fault is an error, a note is a note. `path_of` returns the path of a page's file, with
-    slashes and relative to the root of the repository. GitHub shows only results in such files;
-    for None the place is the URL of the page, for a seed its own. A finding without a line is told
-    at the first.
+    A fault is an error, a note is a note; date and version are those of `facts`. `path_of` returns
+    the path of a page's file, with slashes and relative to the root of the repository. GitHub
+    shows only results in such files; for None the place is the URL of the page, for a seed its
+    own. A finding without a line is told at the first.
 
     `primaryLocationLineHash` is the fingerprint of the finding and its number among equal ones, so
     that an alert stays the same when lines move. At most 25,000 results are written: the limit of

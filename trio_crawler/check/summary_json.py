@@ -29,7 +29,8 @@ def to_json(
 ) -> Iterator[bytes]:
     """Yield a check as one JSON document in ASCII, each finding in a line of its own.
 
-    The keys, in this order; all are always present:
+    `path_of` returns the path of a page's file, or None. The keys, in this order; all are always
+    present, and all but the first, `counts` and `findings` come from `facts`:
 
     - `trio_crawler_check`: 1, the version of this format. A later version may add keys; it has
       another number if a key is left out or has another meaning;

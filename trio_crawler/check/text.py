@@ -42,10 +42,10 @@ def check_report(
 ) -> str:
     """Return a link check as text, without a line end after its last line.
 
-    The findings are listed by page, or with `by_target` by the URL that they lead to, most of
-    them first. A target that ten pages or more have, as from a template, is listed once before
-    them. All lists together have some 75 lines and say how much they leave out; with `full` each
-    link has a line.
+    `facts` has its date, its command and its counts. The findings are listed by page, or with
+    `by_target` by the URL that they lead to, most of them first. A target that ten pages or more
+    have, as from a template, is listed once before them. All lists together have some 75 lines and
+    say how much they leave out; with `full` each link has a line.
 
     `known` counts the findings of the baseline, which are left out. `shown` returns the text to
     show for a URL; a target on the site of its page is shown as a path. Text from the web is

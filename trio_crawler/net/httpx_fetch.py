@@ -75,7 +75,7 @@ _NO_SOCKET = "all its connections are in use: use fewer workers, or give it more
 class HttpxFetch(Fetcher):
     """Fetch a URL with one GET request, by an `httpx.AsyncClient` or `httpx.AsyncBaseTransport`.
 
-    That client or transport is responsible for addresses, certificates, proxies, connections and
+    `client_or_transport` is responsible for addresses, certificates, proxies, connections and
     the framing of answers, and the caller closes it: `aclose` only ends this fetch. A client adds
     its own headers, cookies, authentication and timeouts; it gets a response hook, which acts
     only on the requests of this fetch.

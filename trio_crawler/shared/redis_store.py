@@ -179,6 +179,7 @@ class RedisStore:
 def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore]:
     """Connect to the server at a URL, such as redis://host:6379/0 or unix:///path; close it then.
 
+    `crawl` is the name that all workers of one crawl give.
     By rediss://host:6379/0 the connection is encrypted. The certificate of the server must be one
     of that host, by an authority that the machine trusts, or one of ?ssl_ca_certs=FILE.
     Valkey, and Redis from version 7 on, will do, if it writes each change to its file before it
