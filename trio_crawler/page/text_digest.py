@@ -142,6 +142,12 @@ class PageText(NamedTuple):
 def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
     """Return the digest of the stable text of a body with this media type and encoding.
 
+    Comments, the title, attributes, and the text of scripts, styles, `noscript` and `template` are
+    left out. Each number is replaced that counts views, visits, or queries of a database ("1,234
+    views"), that measures how long the page took ("generated in 0.013 seconds") or how long ago
+    something was ("5 minutes ago"), and the time at which the page was made ("generated at
+    12:30").
+
     It is None for a body that is not HTML or XHTML, and for one without text: the content of such
     a page comes from its scripts.
     """
@@ -162,20 +168,6 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
     seen = _folded(written, around)
     digest = hashlib.sha1(seen, usedforsecurity=False).digest()
     return PageText(digest, len(seen), _blocks(visible, folded=seen != written))
-
-
-def stable_text(source: bytes, *, xml: bool = False) -> bytes:
-    """Return the visible text of HTML in UTF-8, with one space between words.
-
-    Comments, the title, attributes, and the text of scripts, styles, `noscript` and `template` are
-    left out. Each number is replaced that counts views, visits, or queries of a database ("1,234
-    views"), that measures how long the page took ("generated in 0.013 seconds") or how long ago
-    something was ("5 minutes ago"), and the time at which the page was made ("generated at
-    12:30").
-
-    ▶ 40 KB take 0.4 ms in Python.
-    """
-    return _folded(*_words(visible_text(source, xml=xml)))
 
 
 def outline(source: bytes, *, xml: bool) -> tuple[int, list[tuple[int, int]]]:
