@@ -72,7 +72,7 @@ def test_the_figures_of_readme_are_those_of_the_pages_that_prove_them() -> None:
         if line.startswith("|")
     }
     found = rows["67 faults of the tests' own site"]
-    alarms = rows["no faults, but told as some"]
+    alarms = rows["false alarms"]
     cpu = rows["Python, with 4,000 links to other hosts"]
     # There: ours, linkinator, linkchecker, lychee; here lychee is the second.
     for name, (ours, linkinator, linkchecker, lychee) in {
