@@ -64,6 +64,13 @@ def test_every_program_of_readme_runs(
     assert f"{site}visit.html Plan a visit" in capsys.readouterr().out
 
 
+def test_the_program_of_the_first_page_stands_in_that_of_readme() -> None:
+    page = (ROOT / "docs/index.md").read_text()
+    block = page.partition("```python\n")[2].partition("```")[0]
+    lines = block.replace("https://docs.example.org/", "http://127.0.0.1:8000/").splitlines()
+    assert "\n".join(f"    {line}" for line in lines) in PROGRAMS[0]
+
+
 def test_the_figures_of_readme_are_those_of_the_pages_that_prove_them() -> None:
     page = (ROOT / "docs/guide/checkers.md").read_text()
     rows = {
