@@ -6,9 +6,11 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
 from trio_crawler.link import Link
@@ -198,9 +200,11 @@ def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
     placed: list[Finding] = []
     for link in links:
         for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
-            where = {"line": link.line, "column": link.column}
-            texts = {"text": link.text, "as_written": link.as_written}
-            placed.append(msgspec.structs.replace(finding, **where, **texts))
+            # `replace` would check again what is checked already.
+            here = copy(finding)
+            for name in ("line", "column", "text", "as_written"):
+                force_setattr(here, name, getattr(link, name))
+            placed.append(here)
     return placed
 
 
