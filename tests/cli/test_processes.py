@@ -8,6 +8,8 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -114,71 +116,65 @@ def test_ctrl_c_ends_all_and_the_same_command_goes_on_with_other_processes(
     assert not (tmp_path / "site/processes").exists()
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+@contextmanager
+def halfway(
+    home: Path,
+) -> Iterator[tuple[subprocess.Popen[bytes], Gate, tuple[str, ...]]]:
+    """Run a crawl by two processes, whose last pages wait; yield it, their gate and its words.
+
+    After the block all pages must have been found.
+    """
     gate = Gate()
     with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
         words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
-        process = start(*words, cwd=tmp_path)
+        process = start(*words, cwd=home)
         assert gate.came.wait(20)
-        wait_until(lambda: len(workers(process)) == 2)
+        parts = [home / f"site/processes/{number}/crawl.sqlite" for number in (1, 2)]
+        wait_until(lambda: all(part.exists() for part in parts))
+        yield process, gate, words
+        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
+    assert found <= set(urls(home / "all.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+    with halfway(tmp_path) as (process, gate, _):
         killed = workers(process)[0]
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda: len(workers(process)) == 2 and killed not in workers(process))
         gate.open()
         _, err = ended(process, 60)
-        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
     assert process.returncode == 1
     assert "has ended by SIGKILL: another one takes its place\n" in err
-    assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
 @pytest.mark.slow
 def test_a_worker_that_cannot_write_its_directory_is_replaced_and_nothing_is_lost(
     tmp_path: Path,
 ) -> None:
-    gate = Gate()
-    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
-        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
-        process = start(*words, cwd=tmp_path)
-        assert gate.came.wait(20)
-        wait_until(lambda: len(workers(process)) == 2)
+    with halfway(tmp_path) as (process, gate, _):
         # No file of its may grow: as on a full disk.
         resource.prlimit(min(workers(process)), resource.RLIMIT_FSIZE, (1, 1))
         gate.open()
         _, err = ended(process, 60)
-        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
     assert process.returncode == 1
     told = "worker {} has ended by status 1: another one takes its place\n"
     (number,) = [each for each in (1, 2) if told.format(each) in err]
     assert f"trio-crawler: site/processes/{number}" in err
-    assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
 def test_the_workers_end_with_the_process_that_has_started_them(tmp_path: Path) -> None:
-    gate = Gate()
-    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
-        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
-        process = start(*words, cwd=tmp_path)
-        assert gate.came.wait(20)
-        wait_until(lambda: len(workers(process)) == 2)
+    with halfway(tmp_path) as (process, gate, words):
         process.kill()
         ended(process)
         gate.open()
         # The directory is free when all of them, and the server, have ended.
         wait_until(lambda: "in use" not in crawl(*words, cwd=tmp_path).stderr)
-        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
-        assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
 @pytest.mark.slow
 def test_without_its_server_a_crawl_ends_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    gate = Gate()
-    with threaded_raw_server({**SITE, "/4": gate}, host="0.0.0.0") as server:
-        words = ("-o", "site", "--processes", "2", "--jsonl", "all.jsonl", *seeds(server.port))
-        process = start(*words, cwd=tmp_path)
-        assert gate.came.wait(20)
-        wait_until(lambda: len(workers(process)) == 2)
+    with halfway(tmp_path) as (process, gate, words):
         begun = workers(process)
         (shell,) = children(process.pid, "server=")
         subprocess.run(["pkill", "-KILL", "--parent", str(shell), "server"], check=True)
@@ -186,14 +182,12 @@ def test_without_its_server_a_crawl_ends_and_the_same_command_goes_on(tmp_path: 
         left = [each for each in begun if Path(f"/proc/{each}").exists()]
         gate.open()
         again = crawl(*words, cwd=tmp_path)
-        found = {f"{url}{page or ''}" for url in seeds(server.port) for page in range(5)}
     assert process.returncode == 1
     assert err == (
         "trio-crawler: the server has ended, see site/processes/log: the same command goes on\n"
     )
     assert not left
     assert again.returncode == 1
-    assert found <= set(urls(tmp_path / "all.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def test_a_crawl_that_is_killed_again_and_again_loses_nothing_and_writes_nothing
             server.begin(tmp_path / f"log{attempt}")
             if kill_again_and_again(killed, Random(), 5, startup, seconds):
                 break
+        else:
+            pytest.fail("each crawl has ended before the first kill")
         assert_completed(killed, outcomes)
         # Once it is whole, the command only tells so.
         run = killed.run()

@@ -80,7 +80,7 @@ class Check:
         return outcome if self._folder is None else self._folder.once(outcome, self._links)
 
     def tell(self, outcome: Outcome, say: Callable[..., None]) -> None:
-        """Say a line for each URL that is a fault already, once, but for those of the baseline.
+        """Print each fault that is certain already, once, unless the baseline has it.
 
         The outcome must have been added.
         """

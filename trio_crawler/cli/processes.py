@@ -301,7 +301,7 @@ class _Crew:
             await trio.sleep(_EVERY)
 
     async def _mourn(self, number: int, status: int) -> None:
-        """Tell the user that a worker has died; after some deaths without progress, end all."""
+        """Say that a worker has died, or end the crawl after some deaths without progress."""
         counts = await self._counts()
         done = -1 if counts is None else counts.done
         self._deaths = 1 + self._deaths * (done == self._done)
@@ -336,7 +336,7 @@ class _Crew:
         return process
 
     async def _instruct(self, process: trio.Process, number: int, part: Path) -> None:
-        """Give a worker its options, with its share of the tasks."""
+        """Send a worker its options, among them how many tasks it runs."""
         options, several = self._options, self._options.processes
         suffix = ".gz" if (options.warc or "").endswith(".gz") else ""
         own = replace(

@@ -70,6 +70,7 @@ SharedStore.__module__ = "trio_crawler.shared"
 class Join(msgspec.Struct, array_like=True):
     """A worker joins: its name, which no other has had, and its lease.
 
+    The first one brings the meaning and the salt of the crawl (in hexadecimal), its page budget,
     -1 for none, and whether its levels are kept. Another one may leave the meaning empty. All end
     after the `limit` of the first one, or of the one that comes when all others have left.
     """

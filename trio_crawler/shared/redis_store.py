@@ -157,9 +157,9 @@ class RedisStore:
         await self._client.hset(f"{self._prefix}:n", {"stop": Reason.STOPPED.value})
 
     async def release(self, part: str = "") -> None:
-        """Give the hosts and the jobs of workers back at once whose names have this `part`.
+        """End the leases of all workers that have this `part` in their name.
 
-        Call it only if their processes have ended: others wait until their leases are over.
+        Others get their hosts and jobs at once. Call it only when their processes have ended.
         """
         for name in await self._client.zrange(f"{self._prefix}:sess", 0, -1):
             if part in name.decode():

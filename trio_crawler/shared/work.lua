@@ -224,12 +224,13 @@ local function work()
   local function fair()
     local mine, total = call('SCARD', OF), call('HLEN', HOLD) + call('ZCARD', READY)
     local share = math.max(1, math.ceil(total / call('ZCARD', SESSIONS)))
+    local is_short = want > 0
     call('ZREM', SHORT, name)
     local others = call('ZCARD', SHORT)
     if others > 0 and call('ZCOUNT', SHORT, 0, share - 1) > 0 then
       want, shed = math.min(want, math.max(0, share - mine)), math.max(0, mine - share)
     end
-    if m[6] > 0 then call('ZADD', SHORT, mine, name)
+    if is_short then call('ZADD', SHORT, mine, name)
     elseif mine > 1 and call('ZCOUNT', READY, '-inf', num(now)) < others then
       shed = math.max(shed, math.ceil(mine / 4))
     end
