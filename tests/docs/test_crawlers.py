@@ -28,6 +28,7 @@ import selecting
 import sleeping
 import trio
 import workers
+from comparative import recording
 from sites import liar, long_way, plain, redirects
 from sites.serving import Answer, Answerer, page
 from virtual import Stuck, run_asyncio, run_trio, visitor
@@ -187,6 +188,14 @@ def original(name: str) -> list[str]:
 def test_the_published_program_found_the_pages_that_ours_finds():
     pages, hits, _ = crawled("chapter", plain.answer)
     assert {line.split()[0] for line in original("plain")} == pages == set(hits)
+
+
+def test_the_published_program_stood_still_at_the_page_at_which_ours_does():
+    old, newer = (DOCS / "generated" / "original-hangs.txt").read_text().split("\n\n")
+    ours = recording("--for 2 liar reading/chapter.py".split()).read_text()
+    assert old.splitlines()[-1] == ours.splitlines()[-1]
+    assert newer.endswith("site: 1 requests for 1 paths\n")
+    assert all("[after 5 s: nothing printed; Ctrl-C]" in report for report in (old, newer))
 
 
 def test_the_published_program_asked_for_the_same_but_for_the_target_of_a_308():

@@ -1,10 +1,10 @@
-"""Run the chapter's published program on two sites and record its report.
+"""Run the chapter's published program on the Pythons of its time, and record its reports.
 
-    python docs/reading/beside/original.py PYTHON crawl.py
+    python docs/reading/beside/original.py PYTHON3.6 PYTHON3.8 crawl.py
 
-PYTHON is a Python 3.6 with aiohttp 0.22.5; crawl.py is `crawler/code/crawl.py` of
-the repository aosabook/500lines. Its reports go to docs/generated/original.txt;
-seconds, speed and date are left out.
+The first has aiohttp 0.22.5, the second 3.8.6; crawl.py is `crawler/code/crawl.py` of
+the repository aosabook/500lines. The reports go to docs/generated/original.txt and
+original-hangs.txt; seconds, speed and date are left out.
 """
 
 from __future__ import annotations
@@ -13,29 +13,50 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from signal import SIGINT
 
 DOCS = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(DOCS))
 
 from sites.serving import named, serving  # noqa: E402
 
+LEFT_OUT = r"Date: .*\n|http://site/\d* 200.*\n|^\n| in [\d.]+ secs .*"
 
-def report(command: list[str], name: str) -> str:
-    """Return what the program reports of one site, and what the site was asked."""
+
+def report(python: str, crawl: str, version: str, name: str) -> str:
+    """Return what the program says of one site, after five seconds and at its end."""
+    command = [python, crawl, "-q", "--max_tasks", "4"]
+    head = f"$ python{version} crawl.py -q --max_tasks 4 http://site/  # {name}\n"
     with serving(named(name)) as site:
-        said = subprocess.run(
-            [*command, "-q", "--max_tasks", "4", site.url],
-            capture_output=True, check=True, text=True, timeout=60,
-        ).stdout.replace(site.url, "http://site/")  # fmt: skip
+        running = subprocess.Popen(
+            [*command, site.url], stdout=-1, stderr=-1, text=True
+        )
+        try:
+            said, hung = running.communicate(timeout=5)[0], False
+        except subprocess.TimeoutExpired:
+            running.send_signal(SIGINT)
+            said, error = running.communicate(timeout=9)
+            (worker,) = re.findall(
+                r"^future: .*\n(?:^[ T].*\n|\n)*^(\w+Error: .*)", error, re.M
+            )
+            hung = True
+        said = said.replace(site.url, "http://site/")
+        asked = f"site: {site.hits.total()} requests for {len(site.hits)} paths"
+    if hung:
+        said = re.sub(LEFT_OUT, "", said, flags=re.M)
+        return (
+            f"{head}[after 5 s: nothing printed; Ctrl-C]\n{said}{worker}\n{asked}\n"
+        )
     said = re.sub(r" in [0-9.]+ secs (\(.*?\)) .*", r" in … secs \1", said)
-    said = re.sub(r"Date: .*\n", "", said)
-    asked = f"site: {site.hits.total()} requests for {len(site.hits)} paths"
-    command = f"$ python3.6 crawl.py -q --max_tasks 4 http://site/  # {name}"
-    return f"{command}\n{said}{asked}\n"
+    return head + re.sub(r"Date: .*\n", "", said) + f"{asked}\n"
 
 
 if __name__ == "__main__":
-    reports = [report(sys.argv[1:3], name) for name in ("plain", "redirects")]
-    target = DOCS / "generated" / "original.txt"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text("\n".join(reports))
+    old, newer, crawl = sys.argv[1:]
+    good = [report(old, crawl, "3.6", name) for name in ("plain", "redirects")]
+    hangs = [
+        report(old, crawl, "3.6", "liar"),
+        report(newer, crawl, "3.8", "plain"),
+    ]
+    for name, reports in {"original": good, "original-hangs": hangs}.items():
+        (DOCS / "generated" / f"{name}.txt").write_text("\n".join(reports))
