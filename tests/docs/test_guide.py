@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from io import StringIO
@@ -436,6 +437,28 @@ def test_each_option_of_ours_that_another_tool_is_compared_with_is_there() -> No
     assert len(named) > 50
     params = [each for of in COMMANDS.values() for each in of.params]
     assert named <= {name for each in params for name in (*each.opts, *each.secondary_opts)}
+
+
+def tools() -> Iterator[tuple[str, list[str]]]:
+    """Yield each tool with all of its options, as recorded."""
+    text = (ROOT / "tests/docs/other_tools.txt").read_text().partition("\n\n")[2]
+    for part in text.split("\n\n"):
+        name, *lines = part.split("\n")
+        yield name, " ".join(lines).split()
+
+
+@pytest.mark.parametrize(("tool", "theirs"), list(tools()))
+def test_each_option_of_another_tool_stands_in_one_row_with_what_to_use_or_why_not(
+    tool: str, theirs: list[str]
+) -> None:
+    name, version = tool.split()
+    table = (GUIDE / "coming.md").read_text().partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert f"Version {version}." in table
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    told = [word for row in rows for word in re.findall(r"`([-A-Z]\S*?)[` ]", row[0])]
+    found = {each: sum(fnmatchcase(each, word) for word in told) for each in theirs}
+    assert {each: times for each, times in found.items() if times != 1} == {}
+    assert [row for row in rows if row[1].startswith("none") and len(row[1]) < 20] == []
 
 
 # The tutorial.
