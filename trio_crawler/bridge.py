@@ -30,6 +30,8 @@ _CRAWLER = "a Crawler, or an async context manager of one (see contextlib.asyncc
 class BridgedOutcomes(AsyncIterator[Outcome]):
     """The outcomes of a crawl, as `bridged` yields them; each item is a checkpoint.
 
+    Only `bridged` makes it, of functions: `following` waits for the next outcome.
+
     >>> async def count() -> int:
     ...     web = Web({"/": html("/a", "/b"), "/a": html(), "/b": html()})
     ...     async with bridged(lambda: Crawler([web.url], fetch=web)) as outcomes:
@@ -59,7 +61,7 @@ class BridgedOutcomes(AsyncIterator[Outcome]):
         return self._statistics()
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
-        """Admit and fetch nothing more, as `Crawler.stop` does; the last outcomes still come."""
+        """Admit and fetch nothing more, for a `reason`, as `Crawler.stop`. Outcomes still come."""
         check_kind("reason", reason, Reason, "a Reason")
         self._stop(reason)
 

@@ -136,7 +136,7 @@ class Crawler:
                 nursery.cancel_scope.cancel("the caller has left the block")
 
     async def work(self, ask: Fetch, outbox: Outbox, crew: Crew) -> None:
-        """Turn jobs into settlements until no more jobs come."""
+        """Fetch jobs by `ask` until no more come; `outbox` and `crew` are those of the crawl."""
         with outbox:
             async for job in self.frontier.jobs:
                 if crew.left:
@@ -149,7 +149,7 @@ class Crawler:
                 del settlement
 
     async def fetch(self, ask: Fetch, job: Job) -> Settlement | None:
-        """Fetch a URL once; return its settlement, or None if it will be fetched once more."""
+        """Fetch a `job` by `ask`; return its settlement, None if it will be fetched once more."""
         engine, hosts = self._engine, self.frontier.hosts
         if job.blocked or job.recalled:
             return await engine.unfetched(job)
@@ -163,7 +163,7 @@ class Crawler:
         return settled
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
-        """Admit and fetch nothing more: requests in flight finish, waiting URLs are skipped.
+        """Admit and fetch nothing more: requests in flight finish, waiting URLs end with `reason`.
 
         A URL that waits for a retry ends with its last answer; `SqliteFrontier` keeps all instead.
         """

@@ -100,10 +100,9 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Validator(NamedTuple):
-    """The ETag and Last-Modified of a response, for conditional requests (RFC 9110, 13.1).
+    """`etag` and `last_modified` of a response, for conditional requests (RFC 9110, 13.1).
 
-    `digest` is the SHA-1 of its body, and `began` the Unix time at which it was asked for, if they
-    are known: an archive names it by these.
+    `digest` is the SHA-1 of its body, and `began` the Unix time of its request, if they are known.
     """
 
     etag: str | None = None
@@ -135,18 +134,18 @@ class Fault(Record, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One URL to be fetched; `msgspec.structs.replace` makes a changed copy.
+    """One `url` to be fetched; `msgspec.structs.replace` makes a changed copy.
 
-    `depth` is the number of links from a seed (neither a redirect nor a part of a page, such as an
-    image, adds one), `redirects` the number of redirects that may still follow, `tries` the number
-    of attempts made. `priority` (0 to 1) comes from a sitemap. A `validator` makes the request
-    conditional. A `blocked` job is not fetched: a Reason ends it as `Skipped`, a Fault as
-    `Failure`. `again` marks the second admission of a URL:
-    the first was answered with a redirect, and a redirect has led back when its cookies had
-    changed. That is once at most for each URL, and once more if a run ends between the second
-    admission and its outcome. `repeat` marks the second request for a page that a refresh asks for
-    twice; the first answer is the outcome. A `recalled` job is not fetched either: an earlier walk
-    has found its URL, which is outside the crawl, fine, less than `Checks.max_age` ago.
+    `referrer` is the page that led to it, `purpose` what it is fetched for. `depth` is the number
+    of links from a seed (neither a redirect nor a part of a page, such as an image, adds one),
+    `redirects` the number of redirects that may still follow, `tries` the number of attempts made.
+    `priority` (0 to 1) comes from a sitemap. A `validator` makes the request conditional. A
+    `blocked` job is not fetched: a Reason ends it as `Skipped`, a Fault as `Failure`. `again`
+    marks the second admission of a URL: the first was a redirect, and a redirect has led back when
+    its cookies had changed. That is once at most for each URL, or twice if a run ends in between.
+    `repeat` marks the second request for a page that a refresh asks for twice; the first answer is
+    the outcome. A `recalled` job is not fetched either: less than `Checks.max_age` ago an earlier
+    walk found its URL, outside the crawl, fine.
     """
 
     __module__ = "trio_crawler"
@@ -173,9 +172,7 @@ class Response(Record, frozen=True):
     larger than the fetch allows, and `NOT_READ` for a body that the fetch did not read, because of
     its type. Neither is a fault of the site: the outcome is a page, never a duplicate of another.
 
-    Raises TypeError or ValueError unless the status is a whole number of at least 100, and
-    the flaw None or one of these two; and TypeError for headers, a body or a request of another
-    type.
+    Raises TypeError or ValueError, naming the field, for a value that it cannot have.
     """
 
     __module__ = "trio_crawler"
@@ -249,14 +246,14 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class RejectedLink(NamedTuple):
-    """A link that was not admitted, and the reason."""
+    """The `url` of a link that was not admitted, and the `reason`."""
 
     url: str
     reason: Reason
 
 
 class Anchor(NamedTuple):
-    """The element of a link ("a" or "area"), and its visible text."""
+    """The element of a link (`kind` is "a" or "area"), and its visible `text`."""
 
     kind: str = "a"
     text: str = ""
@@ -285,13 +282,15 @@ class _Outcome(Record, frozen=True):
 
 
 class Page(_Outcome, frozen=True):
-    """The outcome of a URL that was answered, with any status but a redirect.
+    """The outcome of a `url` that was answered, with any `status` but a redirect.
 
-    `links` are the distinct URLs inside the scope that the page links to, in document order;
-    `rejected` are the other links, each with its reason; `links_beyond` counts the links that
-    `Limits.max_links` cut off. `seconds` is the time from the start of the last attempt to the end
-    of the body. If the crawl ended while the URL waited for a retry, the page has the last status
-    and headers, and no body.
+    `headers` and `body` are those of the last attempt, `tries` the number of attempts, and
+    `seconds` the time from its start to the end of the body. If the crawl ended while the URL
+    waited for a retry, there is no body. `depth`, `referrer` and `again` are those of its `Job`.
+    `content_type` is the media type, "" if it has none, `charset` the encoding that the body was
+    read in, and `title` that of the page, None if it has none. `links` are the distinct URLs
+    inside the scope that the page links to, in document order; `rejected` are the other links,
+    each with its reason; `links_beyond` counts the links that `Limits.max_links` cut off.
 
     `canonical` is the canonical URL that the page names (RFC 6596); `robots` are its robots
     directives, such as "noindex", from its head and from X-Robots-Tag. `duplicate_of` is the first
@@ -300,14 +299,14 @@ class Page(_Outcome, frozen=True):
     same URL, and the links are followed unless the body is a copy as well. `flaws` are the defects
     of a page that was read in spite of them. With the flaw `TOO_LARGE` the body ends at the limit
     of the fetch, and the links are those up to there. With `NOT_READ` the body is empty, and
-    `size` is its Content-Length, 0 if that is unknown. `again` is that of its `Job`.
+    `size` is its Content-Length, 0 if that is unknown.
 
     `anchors` has the first anchor of each distinct link, by its URL, if the crawl keeps anchors;
     `facts` has what the page says of itself, if it keeps facts. If the crawl checks links, `found`
-    has everything that the page points to, with kinds and places; they are read from the body when
-    the first one is asked for. `targets` has the keys of the elements that a fragment may name, if
-    it checks fragments; None if they are unknown, because the page was not read whole. The body of
-    a page that was read from a crawl directory is empty; `size` is its original size.
+    has everything that the page points to, with kinds and places; they are read when the first one
+    is asked for. `targets` has the keys of the elements that a fragment may name, if it checks
+    fragments; None if they are unknown, because the page was not read whole. The body of a page
+    that was read from a crawl directory is empty; `body_size` is its original size.
     """
 
     __module__ = "trio_crawler"
@@ -351,11 +350,11 @@ class Page(_Outcome, frozen=True):
 
 
 class Redirect(_Outcome, frozen=True):
-    """The outcome of a URL that redirects; `rejected` is why `target` was not admitted.
+    """The outcome of a `url` that redirects; `rejected` is why `target` was not admitted.
 
-    `again` is that of its `Job`. If the URL is admitted again, another outcome follows this one.
-    `fragment` is that of its Location, which takes the place of the fragment of a link (RFC 9110,
-    10.2.2); "" if it has none.
+    `status`, `depth`, `referrer`, `tries` and `seconds` are those of a `Page`, and `again` that of
+    its `Job`. If the URL is admitted again, another outcome follows. `fragment` is that of its
+    Location, which takes the place of that of a link (RFC 9110, 10.2.2), or "".
     """
 
     __module__ = "trio_crawler"
@@ -373,11 +372,12 @@ class Redirect(_Outcome, frozen=True):
 
 
 class Failure(_Outcome, frozen=True):
-    """The outcome of a URL whose last attempt failed; `tries` is 0 if it was never fetched.
+    """The outcome of a `url` whose last attempt failed; `tries` is 0 if it was never fetched.
 
-    `target` is that of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `phase` is the phase
-    in which the last attempt failed, None if it is unknown. `about` is `Purpose.ROBOTS` if the
-    robots.txt of the host could not be fetched. `again` is that of its `Job`.
+    `reason` is for programs, `detail` is a sentence for people. `phase` is where it failed, None
+    if that is unknown. `about` is `Purpose.ROBOTS` if the robots.txt of the host could not be
+    fetched. `target` is that of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `depth`,
+    `referrer`, `seconds` and `again` are those of a `Page`.
     """
 
     __module__ = "trio_crawler"
@@ -396,9 +396,9 @@ class Failure(_Outcome, frozen=True):
 
 
 class Skipped(_Outcome, frozen=True):
-    """The outcome of a URL that was admitted but never fetched, for a `reason`.
+    """The outcome of a `url` that was admitted but never fetched, for a `reason`.
 
-    `again` is that of its `Job`: then the URL was fetched when it was admitted first.
+    `depth`, `referrer` and `again` are those of its `Job`; with `again` it was fetched before.
     """
 
     __module__ = "trio_crawler"
@@ -411,14 +411,14 @@ class Skipped(_Outcome, frozen=True):
 
 
 class Checked(_Outcome, frozen=True):
-    """The outcome of a URL outside the crawl that was only checked: its links are not followed.
+    """The outcome of a `url` outside the crawl that was only checked: its links are not followed.
 
     `status` is that of its last response, None if there was none: then `reason` says why, `detail`
-    is a sentence for people, and `phase` the phase in which the fetch failed. `tries` is 0 if it
-    was never fetched: with a status, that is what an earlier walk found, and it was fine. `target`
-    is the target of a redirect, which is checked too unless `rejected` says why not. `again` is
-    that of its `Job`: it was checked before, without its fragments. `targets` is that of a `Page`,
-    None if the body was not read; `fragment` is that of a `Redirect`.
+    is a sentence for people, and `phase` where it failed. `tries` is 0 if it was never fetched:
+    with a status, that is what an earlier walk found, and it was fine. `target` is the target of a
+    redirect, which is checked too unless `rejected` says why not. `again` is that of its `Job`: it
+    was checked before, without its fragments. `depth`, `referrer` and `seconds` are those of a
+    `Page`, and so are `targets`; `fragment` is that of a `Redirect`.
     """
 
     __module__ = "trio_crawler"
@@ -453,13 +453,13 @@ class Listing(NamedTuple):
 
 
 class Sitemap(Record, frozen=True):
-    """A sitemap that the crawl found, and the result of reading it.
+    """A sitemap that the crawl found at `url`, and the result of reading it.
 
     `kind` is "urlset", "index", "text", "rss" or "atom", "" if it could not be read. `entries`
     counts the URLs (or sitemaps) that it lists, `admitted` the new URLs that entered the crawl;
     `rejected` has the first 1,000 that were not admitted. A sitemap with `flaws` was read in part,
-    or not at all. If it was not fetched, `fetched` is False and `flaws` has the reason. `referrer`
-    is the URL that names the sitemap, None if the caller gave it.
+    or not at all; `detail` is a sentence about it. If it was not fetched, `fetched` is False and
+    `flaws` has the reason. `referrer` is the URL that names it, None if the caller did.
     """
 
     _unshown = frozenset({"rejected"})
@@ -479,9 +479,9 @@ class Statistics(Record, frozen=True):
     """The counts of a crawl at one moment.
 
     At every checkpoint `admitted == pages + redirects + failures + skipped + checked + in_flight +
-    waiting`; at the end the last two are zero. `rejected` counts rejected links, once for each
-    page that has them; `bytes` is the size of all bodies of pages; `seconds` is the duration of
-    the crawl. A URL that was admitted again counts twice: see `Job.again`.
+    waiting`; at the end the last two are zero. `retries` counts the attempts after the first of
+    each URL, `rejected` the rejected links of each page; `bytes` is the size of all bodies of
+    pages, `seconds` the duration of the crawl. A URL that was admitted again counts twice.
     """
 
     __module__ = "trio_crawler"

@@ -15,7 +15,8 @@ from trio_crawler.policy.robots import Rules
 class RobotsRules(msgspec.Struct, frozen=True):
     """The robots.txt at `url` was read, and has these rules.
 
-    `answer` is the response that they were read from, None if a later run must fetch it again.
+    `answer` is the response that they were read from, None if a later run must fetch it again,
+    and `validator` that of the response.
     `rejected` are the sitemaps that the file names but the crawl does not fetch.
     """
 
@@ -38,7 +39,7 @@ class RobotsRenewed(msgspec.Struct, frozen=True):
 
 
 class RobotsMissing(msgspec.Struct, frozen=True):
-    """The robots.txt at `url` could not be fetched."""
+    """The robots.txt at `url` could not be fetched, as `answer` says."""
 
     __module__ = "trio_crawler.frontier"
 
@@ -55,7 +56,7 @@ class RobotsMoved(msgspec.Struct, frozen=True):
 
 
 class ProbeAnswered(msgspec.Struct, frozen=True):
-    """A page that was fetched before was fetched again, to see whether its host is back."""
+    """The page at `url` was fetched again, to see whether its host is back; `answer` came."""
 
     __module__ = "trio_crawler.frontier"
 
@@ -101,10 +102,10 @@ class Repeated(msgspec.Struct, frozen=True):
 class Settlement(msgspec.Struct, frozen=True):
     """The end of one job, and the jobs that follow from it.
 
-    `outcome` is None for a robots.txt, a sitemap or a probe. `successors` are admitted if they are
-    new. The pages that a sitemap lists are not among them: `Frontier.add` admitted them before.
-    `size` is about the bytes of memory that the outcome takes. `repeated` is set for a page that
-    was fetched twice.
+    `outcome` is None for a robots.txt, a sitemap or a probe: `learned` has what was found there.
+    `successors` are admitted if they are new. The pages that a sitemap lists are not among them:
+    `Frontier.add` admitted them before. `size` is about the bytes of memory that the outcome
+    takes. `repeated` is set for a page that was fetched twice.
     """
 
     __module__ = "trio_crawler.frontier"

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -241,6 +242,27 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
 
 
 FUNCTIONS = (type(public), property, classmethod, staticmethod)
+
+
+def callables(name: str) -> Iterator[tuple[str, Callable[..., object], str]]:
+    """Yield what a public name lets somebody call, and all that is said of its parameters."""
+    found, said = value(name), inspect.getdoc(value(name)) or ""
+    if not inspect.isclass(found):
+        yield name, found, said
+        return
+    for own, member in vars(found).items():
+        method = inspect.unwrap(getattr(member, "__func__", member))
+        if inspect.isfunction(method) and not own.startswith("_"):
+            yield f"{name}.{own}", method, f"{said} {inspect.getdoc(method)}"
+    if not issubclass(found, BaseException | Enum) and not getattr(found, "_is_protocol", False):
+        yield name, found, said
+
+
+@for_each("name", sorted(set(public()) - set(PLAIN)))
+def test_each_parameter_of_a_public_name_is_told_of_by_its_name(name: str) -> None:
+    for what, each, said in callables(name):
+        taken = set(inspect.signature(each).parameters) - {"self", "cls"}
+        assert {one for one in taken if not re.search(rf"\b{one}\b", said)} == set(), what
 
 
 def named(page: Path) -> list[str]:

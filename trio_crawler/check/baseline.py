@@ -84,7 +84,7 @@ class Baseline:
 
 
 def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
-    r"""Yield the lines of a baseline file.
+    r"""Yield the lines of a baseline file with these `findings`.
 
     The file is JSON Lines in ASCII. The first line is `{"trio_crawler_baseline":1}`, with the
     version of the format. Each other line is one entry with the keys `page`, `target` and `code`

@@ -176,7 +176,7 @@ class CheckFacts:
 
 
 def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
-    """Return a command line for a shell, with `***` for each secret.
+    """Return the `words` of a command as a line for a shell, with `***` for each secret.
 
     Secrets are the values of the options that `secret` names (`--auth`, `-H`), in the next word,
     after an equals sign or joined to a short option; and what stands before the `@` of a URL. A

@@ -34,7 +34,7 @@ def to_sarif(
     *,
     path_of: Callable[[str], str | None] = lambda url: None,
 ) -> Iterator[bytes]:
-    """Yield a log of SARIF 2.1.0 in ASCII, with a rule for each code and a line for each result.
+    """Yield `findings` as SARIF 2.1.0 in ASCII: a rule for each code, and a line for each result.
 
     A fault is an error, a note is a note; date and version are those of `facts`. `path_of` returns
     the path of a page's file, with slashes and relative to the root of the repository. GitHub

@@ -7,7 +7,7 @@ from trio_crawler.arguments import check_kind
 
 
 class JoinStatistics(msgspec.Struct, frozen=True):
-    """The number of units that are not done, and of the tasks in `Join.wait`."""
+    """The numbers of `unfinished` units, and of `tasks_waiting` in `Join.wait`."""
 
     __module__ = "trio_crawler.frontier"
 

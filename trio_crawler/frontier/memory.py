@@ -111,7 +111,7 @@ class MemoryFrontier:
         return admitted
 
     async def settle(self, settlement: Settlement) -> None:
-        """Admit the new successors, then count the job out, in one atomic step."""
+        """Admit the successors of a `settlement`, then count its job out, in one atomic step."""
         # No full checkpoint: the caller waits for the next outcome anyway.
         await trio.lowlevel.checkpoint_if_cancelled()
         successors: list[Job] = []
@@ -127,7 +127,7 @@ class MemoryFrontier:
             self._join.done()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Retry a job that was fetched, after `seconds` or later."""
+        """Retry the job of an `attempt`, after `seconds` or later."""
         await trio.lowlevel.checkpoint_if_cancelled()
         self.hosts.retry(attempt, seconds)
         await trio.lowlevel.cancel_shielded_checkpoint()

@@ -44,15 +44,16 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 class Past(msgspec.Struct, frozen=True):
     """The state that earlier runs of the same crawl have left.
 
-    `urls` yields the URLs of all pages that were admitted, in portions; `bodies` the URL and the
-    SHA-1 of each HTML page that was fetched and was not a duplicate; `outcomes` the outcomes that
-    were settled, with pages that have no bodies. Each may be iterated over once, in any thread,
-    but not two of them at the same time. `facts` returns the stored facts of a page that is now
-    answered with 304, or None. `redirected` yields URL and depth of each page that was answered
-    with a redirect. `texts_before` yields URL, title and digest of the text of each page of the
-    walk before, if this is a refresh, and `texts` those of this walk, each with whether it was
-    fetched twice. `checked` returns what an earlier walk found at the URL of a job that is
-    `recalled`; None if the frontier marks no such jobs.
+    `statistics` are the counts, `sitemaps` what was read, and `listings` the entries of sitemaps
+    by the seen key of their URL. `urls` yields the URLs of all pages that were admitted, in
+    portions; `bodies` the URL and the SHA-1 of each HTML page that was fetched and was not a
+    duplicate; `outcomes` the outcomes that were settled, with pages that have no bodies. Each may
+    be iterated over once, in any thread, but not two of them at the same time. `facts` returns the
+    stored facts of a page that is now answered with 304, or None. `redirected` yields URL and
+    depth of each page that was answered with a redirect. `texts_before` yields URL, title and
+    digest of the text of each page of the walk before, if this is a refresh, and `texts` those of
+    this walk, each with whether it was fetched twice. `checked` returns what an earlier walk found
+    at the URL of a job that is `recalled`; None if the frontier marks no such jobs.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -122,7 +123,7 @@ class Frontier(Protocol):
         """Admit the new successors, then count the job out, in one atomic step."""
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Retry a job that was fetched, after `seconds` or later."""
+        """Retry the job of an `attempt`, after `seconds` or later."""
 
     def end(self, reason: Reason) -> None:
         """End the crawl early: fetch nothing more, for this reason. Never called before `open`."""

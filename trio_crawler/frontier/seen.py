@@ -22,7 +22,7 @@ class Urls(Protocol):
     """
 
     def add(self, url: str, /) -> None:
-        """Add a URL."""
+        """Add a `url`."""
 
     def update(self, urls: Iterable[str], /) -> None:
         """Add many URLs."""
@@ -171,7 +171,7 @@ class Seen:
         return job
 
     def number(self, url: str, number: int) -> None:
-        """Record the number under which a URL was stored when it was admitted.
+        """Record the `number` under which a `url` was stored when it was admitted.
 
         Call it at least for URLs with less than the full budget.
         """
@@ -204,7 +204,7 @@ class Seen:
         return replace(job, redirects=max(job.redirects, self._left[key] - 1))
 
     def restore(self, rows: Iterable[tuple[int, str, int]]) -> None:
-        """Add URLs that earlier runs admitted: number, URL, and redirects left."""
+        """Add `rows` of URLs that earlier runs admitted: number, URL, and redirects left."""
         self._done.update(self._restored(rows))
 
     def _restored(self, rows: Iterable[tuple[int, str, int]]) -> Iterator[str]:
@@ -218,7 +218,7 @@ class Seen:
                 self._numbers[key] = number
 
     def restore_others(self, others: Iterable[tuple[str, Purpose]]) -> None:
-        """Add the URLs of sitemaps and of checks that were admitted, each with its purpose."""
+        """Add `others` that were admitted: URLs of sitemaps and checks, each with its purpose."""
         for url, purpose in others:
             if purpose is Purpose.SITEMAP:
                 self._sitemaps.add(url)
@@ -227,11 +227,11 @@ class Seen:
                 known.add(seen_key(url))
 
     def restore_again(self, urls: Iterable[str]) -> None:
-        """Add the URLs that were admitted again and need not be once more."""
+        """Add the `urls` that were admitted again and need not be once more."""
         self._again.update(map(seen_key, urls))
 
     def restore_hops(self, hops: Iterable[tuple[str, str]]) -> None:
-        """Add redirects of earlier runs: URL and target. Call it after `restore`."""
+        """Add `hops`, redirects of earlier runs: URL and target. Call it after `restore`."""
         for url, target in hops:
             key = seen_key(url)
             if key in self._left:

@@ -226,7 +226,7 @@ class SqliteFrontier(Kept):
         return 0 if self._join.is_over else self._admit(self._index.admit(jobs))
 
     async def settle(self, settlement: Settlement) -> None:
-        """Admit the new successors, then count the job out, in one atomic step.
+        """Admit the successors of a `settlement`, then count its job out, in one atomic step.
 
         A checkpoint only if too many bytes wait to be written. The change is written later, in one
         transaction.
@@ -242,7 +242,7 @@ class SqliteFrontier(Kept):
             self._join.done()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Retry a job that was fetched, after `seconds` or later, or else in a later run."""
+        """Retry the job of an `attempt`, after `seconds` or later, or else in a later run."""
         await trio.lowlevel.checkpoint_if_cancelled()
         stored = self._index.requeue(attempt.job)
         if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:

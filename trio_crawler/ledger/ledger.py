@@ -230,24 +230,24 @@ class Ledger:
                 self._add_checked(number, outcome, referrer, flags)
 
     def add_time(self, url: str, ended: float) -> None:
-        """Record the Unix time at which a URL ended, if the ledger keeps `traits`."""
+        """Record the Unix time at which a `url` ended, if the ledger keeps `traits`."""
         check_kind("url", url, str, "a URL as a str")
         check_number("ended", ended, least=0)
         if self.traits is not None:
             self.traits.at(self.usual(self.urls.number(url)), ended)
 
     def add_waiting(self, url: str) -> None:
-        """Record a URL that has no outcome yet: it waits in the directory for a later run."""
+        """Record a `url` that has no outcome yet: it waits in the directory for a later run."""
         check_kind("url", url, str, "a URL as a str")
         self.changes += 1
         self.waiting.append(url)
 
     def number(self, url: str) -> int | None:
-        """Return the number of a URL, in its usual spelling; None if it has none."""
+        """Return the number of a `url`, in its usual spelling; None if it has none."""
         return self.urls.known(seen_key(url))
 
     def knows(self, url: str) -> bool:
-        """Whether the URL has an end."""
+        """Whether the `url` has an end."""
         number = self.number(url)
         return number is not None and number in self._rows
 
@@ -301,7 +301,7 @@ class Ledger:
                 yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
     def source(self, at: int, wanted: Collection[str]) -> Sequence[Link]:
-        """Return the links of a page to some URLs at least, with their places and texts."""
+        """Return the links of a page to the URLs `wanted` at least, with places and texts."""
         response, rows = self._sources[at]
         if response is not None:
             return Source(*response).links(wanted)

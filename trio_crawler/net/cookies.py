@@ -120,7 +120,7 @@ class CookieStore:
         return CookieStatistics(len(self._jars), cookies)
 
     def cookies_for(self, url: str) -> str | None:
-        """Return the value of the Cookie header for a URL, or None if it has no cookies.
+        """Return the value of the Cookie header for a `url`, or None if it has no cookies.
 
         Longer paths come first, then older cookies (RFC 6265, 5.4). One character stands for one
         byte (Latin-1).
@@ -139,7 +139,7 @@ class CookieStore:
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent) or None
 
     def store(self, url: str, headers: httpx.Headers) -> None:
-        """Store the cookies of a response from a URL; those that break a rule are rejected."""
+        """Store the cookies in `headers` of a response from `url`, unless they break a rule."""
         check_kind("url", url, str, "a normalised URL as a str")
         check_kind("headers", headers, httpx.Headers, "httpx.Headers")
         fields = [value for name, value in headers.raw if name.lower() == b"set-cookie"]

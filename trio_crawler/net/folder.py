@@ -175,7 +175,7 @@ class FolderFetch:
         return FetchStatistics(self._requests, self._bytes)
 
     def path_of(self, url: str) -> str | None:
-        """Return the path of the file that answers for a URL, below `folder` as it was given.
+        """Return the path of the file that answers for a `url`, below `folder` as it was given.
 
         None if there is none: for a URL of another place, one that is redirected, and a file that
         is never opened. Whether the process may read the file makes no difference.
@@ -255,7 +255,7 @@ class FolderFetch:
                         yield path, type_of(entry.name) in _PAGES
 
     async def lookup(self, url: str) -> float:
-        """Look up the name of a URL's host, unless it is that of `base_url`; see `Fetch`."""
+        """Look up the name of the host of `url`, unless it is that of `base_url`; see `Fetch`."""
         lookup: Callable[[str], Awaitable[float]] | None = getattr(self._other, "lookup", None)
         if lookup is None or urlsplit(url).hostname == self._host:
             await trio.lowlevel.checkpoint()
@@ -263,7 +263,7 @@ class FolderFetch:
         return await lookup(url)
 
     def addresses(self, url: str) -> Sequence[str]:
-        """Return the addresses of a URL's host, as the fetch for other URLs knows them."""
+        """Return the addresses of the host of `url`, as the fetch for other URLs knows them."""
         known: Callable[[str], Sequence[str]] = getattr(self._other, "addresses", lambda _: ())
         return known(url)
 

@@ -352,7 +352,7 @@ def _cut_fragment(href: str) -> str:
 
 
 def seen_key(url: str) -> str:
-    """Return the key under which a normalised http(s) URL counts as seen.
+    """Return the key under which `url`, a normalised http(s) URL, counts as seen.
 
     Unreserved characters are percent-decoded, other escapes are put in upper case (RFC 3986, 2.3
     and 6.2.2), and the order of the query does not change.

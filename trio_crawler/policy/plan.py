@@ -92,8 +92,10 @@ class Chance:
 class Plan:
     """The settings of one crawl; `Crawler` documents each argument. None means the default.
 
-    `agent` is the product token to look for in robots.txt. `chance` returns the jitter of retries
-    and rests.
+    `seeds`, `seed_stream`, `scope`, `limits`, `politeness`, `traps`, `sitemaps`, `checks`,
+    `order`, `fold_canonical`, `anchors`, `facts`, `workers` and `random` are those of the
+    `Crawler`. `agent` is the product token to look for in robots.txt. `chance` returns the jitter
+    of retries and rests.
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """

@@ -92,7 +92,7 @@ def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = 
 
 
 def seeds_only(job: Job) -> bool | Reason:
-    """Admit the seeds and what they redirect to; a scope for a list of URLs.
+    """Admit a `job` of a seed or of what it redirects to; a scope for a list of URLs.
 
     >>> seeds_only(Job("https://e.org/", depth=0)), seeds_only(Job("https://e.org/a", depth=1))
     (True, <Reason.OTHER_SITE: 'other_site'>)
@@ -157,7 +157,7 @@ def excluding(*patterns: Pattern) -> Scope:
 
 
 def all_of(*scopes: Scope) -> Scope:
-    r"""Return a scope that admits what all of these admit; the first rejection is the reason.
+    r"""Return a scope that admits what all `scopes` admit; the first rejection is the reason.
 
     >>> scope = all_of(same_site(["https://e.org/"]), excluding(r"\.pdf$"))
     >>> [scope(Job(url)) for url in ("https://e.org/a", "https://e.org/a.pdf", "https://f.org/")]
@@ -176,7 +176,7 @@ def all_of(*scopes: Scope) -> Scope:
 
 
 def any_of(*scopes: Scope) -> Scope:
-    """Return a scope that admits what one of these admits; the last rejection is the reason.
+    """Return a scope that admits what one of `scopes` admits; the last rejection is the reason.
 
     >>> scope = any_of(with_prefix("https://e.org/docs/"), including(r"/manual/"))
     >>> [scope(Job(f"https://e.org{path}")) for path in ("/docs/a", "/manual/b", "/")]

@@ -92,7 +92,7 @@ Order.__module__ = "trio_crawler"
 
 
 def breadth_first(job: Job) -> float:
-    """Rank by the number of links from a seed: pages near a seed start before deep ones.
+    """Rank a `job` by the number of links from a seed: pages near a seed start before deep ones.
 
     >>> near, far = Job("https://e.org/", depth=1), Job("https://e.org/a/b", depth=4)
     >>> sorted([far, near], key=breadth_first) == [near, far]
@@ -103,7 +103,7 @@ def breadth_first(job: Job) -> float:
 
 
 def depth_first(job: Job) -> float:
-    """Rank deep pages first: a crawl then follows one branch to its end.
+    """Rank a deep `job` first: a crawl then follows one branch to its end.
 
     >>> near, far = Job("https://e.org/", depth=1), Job("https://e.org/a/b", depth=4)
     >>> sorted([near, far], key=depth_first) == [far, near]
@@ -114,7 +114,7 @@ def depth_first(job: Job) -> float:
 
 
 def by_sitemap(job: Job) -> tuple[float, int]:
-    """Rank by the priority in a sitemap, highest first (0.5 if there is none), then by depth.
+    """Rank a `job` by its priority in a sitemap, highest first (0.5 if none), then by depth.
 
     Priorities are rounded to hundredths.
 

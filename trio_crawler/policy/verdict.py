@@ -218,7 +218,7 @@ class Verdicts:
         reason: Reason | Defect | None = None,
         external: bool = False,
     ) -> Verdict:
-        """Return the verdict on a URL that ended with a status, a reason, or both.
+        """Return the verdict on a `url` that ended with a `status`, a `reason`, or both.
 
         Raises ValueError if it has neither.
         """
@@ -233,7 +233,7 @@ class Verdicts:
         return Verdict.FINE if worst is not Verdict.FINE and self.ignores(url) else worst
 
     def ignores(self, url: str) -> bool:
-        """Whether a pattern of `ignore` is found in a URL."""
+        """Whether a pattern of `ignore` is found in a `url`."""
         return any(pattern.search(url) for pattern in self.ignore)
 
     def _of_status(self, url: str, status: int, column: int) -> Verdict:
@@ -256,7 +256,7 @@ def _statuses(argument: str, statuses: Iterable[int]) -> frozenset[int]:
 
 
 def parse_statuses(text: str) -> frozenset[int]:
-    """Return the statuses of a list with ranges, such as `200..299,403,999`, ends included.
+    """Return the statuses of a `text` with ranges, such as `200..299,403,999`, ends included.
 
     Raises ValueError, whose `argument` is "accept", for anything else.
 

@@ -158,7 +158,7 @@ csv_entry.__module__ = "trio_crawler.report"
 
 
 def csv_with_facts(entries: Iterable[bytes], ledger: Ledger) -> Iterator[bytes]:
-    """Yield CSV with the facts of pages, from the lines of `csv_entry` and the ledger of a crawl.
+    """Yield CSV with the facts of pages, from `entries` of `csv_entry` and the crawl's `ledger`.
 
     To the columns of `CSV_HEAD` it adds `inlinks`, the number of pages that link to a URL inside
     the scope; `redirected_from`, the URLs of the redirects that lead to it, the first one first;

@@ -52,7 +52,7 @@ def _colored(text: str, tone: Tone) -> str:
 def attempted(
     section: Callable[[], list[str]], errors: list[Exception] | None = None
 ) -> list[str]:
-    """Return the lines of a part of a report, or with `errors` a line that they cannot be made.
+    """Return the lines of a `section`, or with `errors` a line that they cannot be made.
 
     The exception is added to `errors`: a bug in one part must not take the others away. Without
     `errors` it is raised.

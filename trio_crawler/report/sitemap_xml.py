@@ -111,7 +111,7 @@ sitemap_home.__module__ = "trio_crawler.report"
 
 
 def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
-    """Return the sitemap index that names the sitemaps at these URLs.
+    """Return the sitemap index that names the sitemaps at these `urls`.
 
     >>> sitemap_index(["https://e.org/sitemap-1.xml"]).splitlines()[2]
     b'<sitemap><loc>https://e.org/sitemap-1.xml</loc></sitemap>'

@@ -404,7 +404,7 @@ one_line.__module__ = "trio_crawler.report"
 def progress_line(
     statistics: Statistics, problems: int, hosts: Iterable[HostStatistics] = ()
 ) -> str:
-    """Return the figures of a crawl that is running in one line; see `Report.problems`.
+    """Return the `statistics` of a crawl that is running in one line; see `Report.problems`.
 
     If nothing is in flight while URLs wait, the line names one of the `hosts` that the crawl waits
     for, the number of the others, and how long they rest at most.

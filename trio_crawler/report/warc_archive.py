@@ -67,9 +67,10 @@ class Warc:
                     file.write(warc.records(outcome))
             file.write(warc.rest())
 
-    Pass each outcome to `records` or to `drop`: until then the head of its response is kept in
-    memory. The returned pieces, concatenated, are a WARC file; with `gzip` each record is
-    compressed separately, so that a reader can seek to it.
+    `software` is the name in the record about the archive. Pass each outcome to `records` or to
+    `drop`: until then the head of its response is kept in memory. The returned pieces,
+    concatenated, are a WARC file; with `gzip` each record is compressed separately, so that a
+    reader can seek to it.
 
     A response is archived with its content-decoded body; headers that do not match that body are
     renamed (`X-Crawl-Content-Encoding`). A request is archived only with the headers that a crawl
@@ -121,7 +122,7 @@ class Warc:
         return recording(fetch, self._exchanges)
 
     def restore(self, bodies: Iterable[tuple[str, bytes, float]]) -> None:
-        """Record the payloads archived by earlier runs: URL, SHA-1 (20 bytes), Unix time.
+        """Record the `bodies` archived by earlier runs: URL, SHA-1 (20 bytes), Unix time.
 
         They must be in the same archive: a revisit record does not name another one.
         """

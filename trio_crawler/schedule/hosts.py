@@ -187,7 +187,7 @@ class Hosts:
         return self._names.urls
 
     def named(self, url: str, seconds: float, addresses: Sequence[str] = ()) -> None:
-        """Record the lookup of a URL from that channel, which holds so long, and its addresses."""
+        """Record the `addresses` of a `url` from that channel, and that they hold `seconds`."""
         if self._names is not None:
             self._scheduler.looked_up(url, addresses, seconds, trio.current_time())
             # While a crawl is restored nothing keeps the time yet.
@@ -240,7 +240,7 @@ class Hosts:
         return min(due, self._scheduler.wake(now), self.deadline)
 
     def next_job(self, last: bool) -> Job | None:
-        """Remove and return the job to start now; None if no job may start."""
+        """Remove and return the job to start now, `last` for the last free worker, or None."""
         job: Job | None = None
         if self.ended is not None and (left := next(self._left, None)) is not None:
             job = replace(left, blocked=self.ended)
@@ -307,7 +307,7 @@ class Hosts:
 
     @contextmanager
     def unread(self, size: int) -> Iterator[None]:
-        """Let no job start while bodies with more than 16 MiB together are in such blocks."""
+        """Let no job start while bodies of more than 16 MiB, by `size`, are in such blocks."""
         self._unread += size
         try:
             yield
@@ -380,7 +380,7 @@ class Hosts:
             self._woken.set()
 
     def drop(self, attempt: Attempt) -> None:
-        """Record that a job that was fetched is left for a later run."""
+        """Record that the job of an `attempt` is left for a later run."""
         if attempt.job.purpose is Purpose.SITEMAP:
             self._scheduler.sitemap_done(trio.current_time())
             self.jobs.hand_out()
@@ -393,7 +393,7 @@ class Hosts:
         return self._last.get((job.purpose, job.url))
 
     def end(self, reason: Reason) -> None:
-        """End the crawl early: block all jobs that wait, and all jobs that are admitted later."""
+        """End the crawl early, for a `reason`: block the jobs that wait or are admitted later."""
         check_kind("reason", reason, Reason, "a Reason")
         if self.ended is not None:
             return
@@ -408,7 +408,7 @@ class Hosts:
         self.when_ended()
 
     def rejection(self, url: str) -> Reason | None:
-        """Return why no more URLs, or none of a new host, are admitted; None if they are."""
+        """Return why no `url`, or none of a new host, is admitted any more; None if it is."""
         limits, scheduler = self._plan.limits, self._scheduler
         if self.waiting_bytes >= limits.max_waiting:
             return Reason.WAITING_BUDGET
@@ -466,7 +466,7 @@ class Hosts:
             self.traps(f"{start}/").restore_bodies(found)
 
     def restore_urls(self, urls: Iterable[str]) -> None:
-        """Count the URLs that earlier runs admitted, in order: their hosts are crawled."""
+        """Count the `urls` that earlier runs admitted, in order: their hosts are crawled."""
         by_origin: defaultdict[str, list[str]] = defaultdict(list)
         for url in urls:
             by_origin[url[: url.index("/", 8)]].append(url)
@@ -474,7 +474,7 @@ class Hosts:
             self._scheduler.restore(found)
 
     def restore_rules(self, url: str, known: KnownRules) -> None:
-        """Store the rules that an earlier run read; its host counts as one that has answered."""
+        """Store the rules `known` of an earlier run for `url`; its host counts as answering."""
         self._scheduler.restore_rules(self.origin(url), known, trio.current_time())
 
     def _release(self, now: float) -> None:

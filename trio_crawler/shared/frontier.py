@@ -298,7 +298,7 @@ class SharedFrontier:
         return found.new
 
     async def settle(self, settlement: Settlement) -> None:
-        """Let the next call tell that a job has ended, together with what was found."""
+        """Let the next call tell of a `settlement`: its job has ended, and what was found."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._directory is not None and self._directory.journal.is_full:
             self._noted.set()
@@ -325,7 +325,7 @@ class SharedFrontier:
         self._noted.set()
 
     async def retry(self, attempt: Attempt, seconds: float) -> None:
-        """Retry a job that was fetched, after `seconds` or later, or leave it to other workers."""
+        """Retry the job of an `attempt` after `seconds` or later, or leave it to other workers."""
         await trio.lowlevel.checkpoint_if_cancelled()
         job = attempt.job
         stored = StoredJob.of(job, self._out.pop((job.purpose, job.url)).number)
@@ -341,7 +341,7 @@ class SharedFrontier:
         self.jobs.hand_out()
 
     def end(self, reason: Reason) -> None:
-        """Start no more jobs: those that wait are left to other workers, or for a later run."""
+        """Start no more jobs, for a `reason`: others, or a later run, have those that wait."""
         check_kind("reason", reason, Reason, "a Reason")
         if self._ended is None:
             self._ended = reason

@@ -61,7 +61,7 @@ class SharedStore(Protocol):
     """
 
     async def call(self, command: str, message: bytes, /) -> bytes:
-        """Run "join", "work" or "leave" with a message; return the reply."""
+        """Run a `command` ("join", "work" or "leave") with a `message`; return the reply."""
 
 
 SharedStore.__module__ = "trio_crawler.shared"

@@ -47,7 +47,9 @@ _INSTALL = "needs coredis: pip install 'trio-crawler[machines]'"
 
 
 class SharedCounts(msgspec.Struct, frozen=True):
-    """The counts of a shared crawl: see `Reply`. `out` are the jobs that workers have.
+    """The counts of a shared crawl: its jobs, `added`, `done`, and `out` with workers.
+
+    `seeded` is whether the seeds are among them.
 
     `workers` has the names of those whose lease goes on, `hosts` how many hosts each holds. In
     a name are the machine, the number of the process and a word: web1:4711:5a91309d902d4c2b.
@@ -177,7 +179,7 @@ class RedisStore:
 
 
 def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore]:
-    """Connect to the server at a URL, such as redis://host:6379/0 or unix:///path; close it then.
+    """Connect to the server at `url`, such as redis://host:6379/0 or unix:///path; close it then.
 
     `crawl` is the name that all workers of one crawl give.
     By rediss://host:6379/0 the connection is encrypted. The certificate of the server must be one

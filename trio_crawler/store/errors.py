@@ -58,7 +58,7 @@ class DifferentCrawl(StoreError):
     def check(
         cls, place: str, stored: Mapping[str, Any], given: Mapping[str, Any], *remedy: str
     ) -> None:
-        """Raise unless what both meanings have is equal."""
+        """Raise, naming the `place` and each `remedy`, unless `stored` and `given` agree."""
         both = {key: (stored[key], value) for key, value in given.items() if key in stored}
         differ = {key: (was, now) for key, (was, now) in both.items() if was != now}
         if differ:

@@ -77,7 +77,7 @@ class History:
         return read_meaning(self._database)
 
     def owns(self, path: str | Path) -> bool:
-        """Whether a file belongs to the crawl: its database, its lock, or one of its streams."""
+        """Whether `path` is a file of the crawl: its database, its lock, or one of its streams."""
         check_path("path", path)
         return is_own_file(self._directory, self._database, path)
 

@@ -27,7 +27,7 @@ _ONE = "merge the directories of one crawl"
 
 
 class Merged(NamedTuple):
-    """The URLs of a merged directory, and how many of them were in two."""
+    """The number of `urls` of a merged directory, and of those that were in two: `twice`."""
 
     urls: int
     twice: int

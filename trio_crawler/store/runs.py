@@ -50,6 +50,7 @@ class End(StrEnum):
 class Run:
     """One start of a crawl.
 
+    `number` counts the starts, and `walk` the walks of the site: a refresh begins another one.
     `started` and `ended` are in seconds since 1970; `seconds` is the duration. For a run that was
     killed or is still running, `ended` and `how` are None, and `seconds` is the last duration that
     was recorded. `workers` is None if the settings have no number of workers. `reason` is why

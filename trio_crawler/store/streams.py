@@ -44,7 +44,7 @@ _OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-sh
 
 
 class Stream:
-    """A file of records; the database has the number of its `committed` bytes.
+    """A file of records at `path`; the database has the number of its `committed` bytes.
 
     `encode` returns the records of an outcome, `head` the beginning of a new file, as bytes or in
     pieces, and `rest` any other records since its last call; the thread that writes calls them.

@@ -197,13 +197,14 @@ class Wire(httpx.AsyncBaseTransport):
         retry: bool = True,
         stream: Stream | None = None,
     ) -> tuple[Connection, Head, bytes]:
-        """Send the bytes of a request; return its connection, the head of its response, and them.
+        """Send a `request` to an `origin`; return its connection, the head of the answer, and it.
 
-        The caller reads the body from the connection, then calls `release`. With `retry`, if the
-        server had closed the connection that was reused, the request is sent again on a new
-        connection (RFC 9112, 9.3.1): at once, or when the delay of its host has passed. Raises
-        FetchError, and RuntimeError after `aclose`. With `stream`, which was opened for it, the
-        request is sent over that.
+        `progress` is told how far it is, and `bodiless` says that no body will come. The caller
+        reads the body from the connection, then calls `release`. With `retry`, if the server had
+        closed the connection that was reused, the request is sent again on a new connection (RFC
+        9112, 9.3.1): at once, or when the delay of its host has passed. Raises FetchError, and
+        RuntimeError after `aclose`. With `stream`, which was opened for it, the request is sent
+        over that.
         """
         if self._closed:
             raise RuntimeError("this Wire is closed: make another one")
@@ -288,7 +289,9 @@ class Wire(httpx.AsyncBaseTransport):
         protocols: Sequence[str] = HTTP1,
         *pools: Pool[Any],
     ) -> Stream:
-        """Return a new stream to an origin, which the caller owns; see `Connector`.
+        """Return a new stream to an `origin`, by one of `protocols`; the caller owns it.
+
+        `progress` is told how far it is; see `Connector`.
 
         Without a file descriptor an idle connection is closed, of the wire or of other `pools`.
         """
