@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nsmallest
 
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job
@@ -101,12 +102,15 @@ class Leases:
 
         Those without a request in flight come first: others get them at once.
         """
+        count -= len(self._parted)
+        if count <= 0:
+            return
         held = [
             (any(each.host.load.in_flight for each in _origins(hosts, place)), jobs, place)
             for place, jobs in self._jobs.items()
             if place in self._more and place not in self._parted
         ]
-        for _, _, place in sorted(held)[: max(0, count - len(self._parted))]:
+        for _, _, place in nsmallest(count, held):
             others, numbers = list[Job](), list[int]()
             for job in hosts.part(host_of(place)):
                 if isinstance(job, StoredJob) and place_of(job.url, self.strands) == place:
