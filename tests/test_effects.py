@@ -324,11 +324,13 @@ async def shared_by(tmp_path: Path, **given: Any) -> Any:
         given["directory"] = home
     async with SharedFrontier(**{"store": store, "meaning": {}, **given}) as frontier:
         await frontier.open(Plan([HOME], politeness=Politeness(robots=False)))
+        with trio.move_on_after(1):
+            await frontier.run()
     runs = []
     if "directory" in given:
         with History(home) as history:
             runs = [run.settings for run in history.runs]
-    return store.messages, home.name, runs
+    return store.messages[:1], store.added, home.name, runs
 
 
 def merged(tmp_path: Path, **given: Any) -> Any:
@@ -534,7 +536,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
     }),
     "SharedFrontier": (shared_by, {
         "store": StoreModel(), "meaning": {"depth": 1}, "ttl": 3, "directory": "kept",
-        "strands": 2, "settings": ({"a": 1}, {"directory": "kept"}),
+        "strands": 2, "settings": ({"a": 1}, {"directory": "kept"}), "seeds": False,
     }),
     "merge": (merged, {"out": "other", "directories": ["nowhere"], "check": refuse}),
     "opened_store": (connected, {"url": "unix:///nowhere", "crawl": ""}),

@@ -188,8 +188,11 @@ async def test_a_stream_that_is_stopped_in_the_middle_admits_no_more(autojump_cl
                     crawler.stop()
         totals = crawler.statistics()
         assert closed
-        assert totals.admitted == totals.pages + totals.skipped + totals.waiting == 40
-        assert isinstance(frontier, SqliteFrontier | SharedFrontier) == bool(totals.waiting)
+        assert totals.admitted == totals.pages + totals.skipped + totals.waiting
+        # A store has what it has not granted.
+        if not isinstance(frontier, SharedFrontier):
+            assert totals.admitted == 40
+            assert isinstance(frontier, SqliteFrontier) == bool(totals.waiting)
 
 
 async def test_a_crawl_that_is_stopped_before_it_begins_reads_nothing():

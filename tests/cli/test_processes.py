@@ -224,6 +224,22 @@ def test_a_line_of_a_list_that_is_no_url_is_told_as_by_one_process(tmp_path: Pat
     assert "http://[" in alone.stderr
 
 
+def test_several_processes_read_a_list_to_its_end_before_the_crawl_is_over(tmp_path: Path) -> None:
+    names = [f"/{page}" for page in range(5)]
+    with threaded_raw_server({name: html() for name in names}) as server:
+        os.mkfifo(tmp_path / "list")
+        words = ("--urls", "list", "--allow-private", "127.0.0.0/8")
+        several = start("-o", "site", "--processes", "2", *words, cwd=tmp_path)
+        with (tmp_path / "list").open("w", buffering=1) as file:
+            for name in names:
+                file.write(f"{server.url.rstrip('/')}{name}\n")
+                wait_until(lambda name=name: name in server.targets)
+                wait_until((tmp_path / "site/processes/2/crawl.sqlite").exists)
+        out, _ = ended(several)
+    assert several.returncode == 0
+    assert "admitted 5 = 5 pages" in out
+
+
 def test_a_file_that_cannot_be_made_is_told_before_the_crawl(tmp_path: Path) -> None:
     with threaded_raw_server(SITE) as server:
         words = ("-o", "site", "--processes", "2", "--html", "none/all.html", server.url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -417,6 +417,59 @@ async def test_a_worker_that_joins_with_another_meaning_or_with_checks_is_refuse
         await SharedFrontier(StoreModel()).open(Plan([HOME]))
     with pytest.raises(ArgumentError, match="checks of links cannot be shared"):
         await SharedFrontier(store).open(Plan([HOME], checks=Checks()))
+
+
+@pytest.mark.parametrize("first", ["with seeds", "without"])
+async def test_a_crawl_is_not_over_before_the_worker_with_the_seeds_has_told_all_of_them(
+    autojump_clock, first: str
+) -> None:
+    store, web, ended = StoreModel(delay=0.01), Web(site(), delay=0.2), Counter[str]()
+
+    async def slowly() -> AsyncIterator[str]:
+        for host in range(HOSTS):
+            yield f"http://h{host}.test/"
+            await trio.sleep(7)
+
+    async def work(seeds: bool) -> None:
+        frontier = SharedFrontier(store, meaning={}, ttl=5, seeds=seeds)
+        stream = slowly() if seeds else None
+        about = {"scope": lambda job: True, "traps": Traps.off()}
+        crawler = Crawler([], seed_stream=stream, fetch=web, frontier=frontier, **about)
+        if seeds == (first == "without"):
+            await trio.sleep(1)
+        async with crawler.outcomes() as outcomes:
+            async for outcome in outcomes:
+                ended[outcome.url] += 1
+
+    with trio.fail_after(600):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work, True)
+            nursery.start_soon(work, False)
+    assert (len(ended), set(ended.values())) == (ALL, {1})
+
+
+async def test_the_seeds_of_a_stream_are_told_many_at_a_time(autojump_clock) -> None:
+    store, count = StoreModel(delay=0.01), 12_000
+
+    async def stream() -> AsyncIterator[str]:
+        for page in range(count):
+            yield f"{HOME}{page}"
+
+    frontier = SharedFrontier(store, meaning={})
+    limits = Limits(max_pages=50)
+    crawler = Crawler([], seed_stream=stream(), fetch=Web({}), frontier=frontier, limits=limits)
+    await crawler.crawl()
+    assert store.added == count + 1
+    assert store.calls < 100
+
+
+async def test_a_worker_without_seeds_takes_no_stream_of_them() -> None:
+    async def stream() -> AsyncIterator[str]:
+        yield HOME
+
+    crawler = Crawler([], seed_stream=stream(), frontier=SharedFrontier(StoreModel(), seeds=False))
+    with pytest.raises(ArgumentError, match="seed_stream has seeds"):
+        await crawler.crawl()
 
 
 async def test_a_worker_that_is_stopped_leaves_the_rest_to_the_others(autojump_clock) -> None:

@@ -35,7 +35,7 @@ class CrawlOptions(RequestOptions):
 
     owner: bool = undeclared(False)
     """Whether the site's owner asks: nofollow is not obeyed, and the report is about links."""
-    shared: tuple[str, str, bool, int] | None = undeclared(None)
+    shared: tuple[str, str, bool, int, bool] | None = undeclared(None)
     """Where the crawl is that this worker shares with others."""
     folder: str | None = undeclared(None)
     """The folder that is checked in place of a server."""

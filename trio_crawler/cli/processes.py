@@ -346,7 +346,7 @@ class _Crew:
             sitemap_xml=None,
             html=None,
             processes=1,
-            shared=self._shared,
+            shared=self._shared._replace(seeds=number == 1),
             directory=str(part),
             workers=options.workers // several + (number <= options.workers % several),
             # For the texts of links in its directory.

@@ -30,13 +30,14 @@ class Shared(NamedTuple):
 
     The URL may have a password, and is not in the repr. A `silent` worker has no report, since the
     process that has started it prints one for all. The crawl begins with so many `strands` of each
-    host.
+    host. Without `seeds` another worker tells them.
     """
 
     store: str
     crawl: str
     silent: bool = False
     strands: int = 1
+    seeds: bool = True
 
     def __repr__(self) -> str:
         return f"Shared({self.crawl!r})"

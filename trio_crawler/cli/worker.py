@@ -76,12 +76,15 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
             if strands > 1 and (options.per_host < strands or options.delay or options.adaptive):
                 need = f"--mine, or --per-host {strands} or more, and no --delay or --adaptive"
                 raise Unusable(f"{place}: its hosts are divided in {strands}: give {need}")
+        meaning = given if stored is None else stored
         frontier = SharedFrontier(
             store,
-            meaning=given if stored is None else stored,
+            meaning=meaning,
             directory=options.directory,
             settings=settings_of(options, plan),
             strands=strands,
+            # A list is read by the worker that has it.
+            seeds=shared.seeds and (not meaning.get("list") or options.seed_stream is not None),
         )
         async with frontier:
             yield frontier

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from trio_crawler.arguments import (
     ArgumentError,
+    check_flag,
     check_json,
     check_kind,
     check_methods,
@@ -113,6 +114,9 @@ class SharedFrontier:
     hosts that may be asked by several workers at once: those of the crawl's owner, without a
     delay. Each worker has its share of `per_host` then, which must be at least as large.
 
+    The crawl is not over before a worker has told all of its `seeds`. If a worker has only some of
+    them, or if another one tells them, let it have none: `seeds=False`.
+
     `run` raises Refused if the store has given its hosts to others.
     """
 
@@ -129,7 +133,9 @@ class SharedFrontier:
         directory: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
         strands: int = 1,
+        seeds: bool = True,
     ) -> None:
+        check_flag("seeds", seeds)
         check_whole("strands", strands, least=1)
         check_methods("store", store, ("call",), "a SharedStore, such as that of opened_store")
         check_number("ttl", ttl, least=2)
@@ -144,7 +150,7 @@ class SharedFrontier:
         if meaning is not None and strands > 1:
             meaning = {**meaning, _STRANDS: strands}
         self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
-        self._ttl = ttl
+        self._ttl, self._seeds = ttl, seeds
         # For those who look at the store; the last part is new at each start.
         self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:_WORD]}"
         self._plan: Plan | None = None
@@ -206,6 +212,8 @@ class SharedFrontier:
         check_kind("plan", plan, Plan, "a Plan")
         if plan.checks.any:
             raise ArgumentError("checks", " of links cannot be shared by workers: leave them out")
+        if plan.seed_stream is not None and not self._seeds:
+            raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
         # The store keeps the levels and the page budget.
@@ -245,7 +253,7 @@ class SharedFrontier:
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            if not self._seeded and self._ended is None:
+            if self._seeds and not self._seeded and self._ended is None:
                 await self._seed(self._plan)
             async with trio.open_nursery() as nursery:
                 start_soon(nursery, self.hosts.keep_time)
@@ -286,13 +294,16 @@ class SharedFrontier:
     async def add(self, jobs: Sequence[Job]) -> int:
         """Admit the new pages and sitemaps among `jobs`; return how many were new.
 
-        If it is cancelled while it waits for the store, they may be admitted all the same.
+        Seeds wait for the next call, and all that this worker has not met count as new. If it is
+        cancelled while it waits for the store, the jobs may be admitted all the same.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         found = None if self._over else self._find(jobs)
-        if found is None:
+        waits = len(self._next.found) >= _MOST_FOUND or any(job.referrer for job in jobs)
+        if found is None or not waits:
+            # A stream gives its seeds one by one: a call for each would take 3 ms.
             await trio.lowlevel.cancel_shielded_checkpoint()
-            return 0
+            return 0 if found is None else len(found.jobs)
         self._urgent.set()
         await found.told.wait()
         return found.new
