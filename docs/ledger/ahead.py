@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import time
 import tracemalloc
-from functools import cache
+from functools import cache, partial
 
+import anyio
 import trio
 import trio.testing
 
@@ -42,24 +44,43 @@ async def idle_trio() -> int:
     return taken // TASKS
 
 
+async def idle_anyio() -> int:
+    before = tracemalloc.get_traced_memory()[0]
+    async with anyio.create_task_group() as group:
+        for _ in range(TASKS):
+            group.start_soon(anyio.sleep, 60)
+        await anyio.wait_all_tasks_blocked()
+        taken = tracemalloc.get_traced_memory()[0] - before
+        group.cancel_scope.cancel()
+    return taken // TASKS
+
+
 @cache
-def memory() -> tuple[int, int]:
-    """Return the bytes of a waiting task, on asyncio and on Trio."""
-    tracemalloc.start()
-    try:
-        return asyncio.run(idle_asyncio(), debug=False), trio.run(idle_trio)
-    finally:
-        tracemalloc.stop()
+def memory() -> list[int]:
+    """Return the bytes of a waiting task: on asyncio, by AnyIO on asyncio, on Trio."""
+    sizes = []
+    for run, idle in (
+        (asyncio.run, idle_asyncio),
+        (anyio.run, idle_anyio),
+        (trio.run, idle_trio),
+    ):
+        gc.collect()
+        tracemalloc.start()
+        try:
+            sizes.append(run(idle() if run is asyncio.run else idle))
+        finally:
+            tracemalloc.stop()
+    return sizes
 
 
-def memory_asyncio() -> str:
-    ours, theirs = memory()
-    return "the smaller task" if ours < theirs else "the larger task"
+def memory_rank(side: int) -> str:
+    sizes = memory()
+    return f"the {('smallest', 'middle', 'largest')[sorted(sizes).index(sizes[side])]} task"
 
 
-def memory_trio() -> str:
-    theirs, ours = memory()
-    return "the smaller task" if ours < theirs else "the larger task"
+memory_asyncio = partial(memory_rank, 0)
+memory_anyio = partial(memory_rank, 1)
+memory_trio = partial(memory_rank, 2)
 
 
 # Jobs go through a queue that is never empty. Trio lets others run at each of them.
@@ -83,35 +104,45 @@ async def taking_trio() -> float:
     return time.thread_time() - began
 
 
+async def taking_anyio() -> float:
+    send, jobs = anyio.create_memory_object_stream[int](1)
+    began = time.thread_time()
+    with send, jobs:
+        for job in range(JOBS):
+            send.send_nowait(job)
+            await jobs.receive()
+    return time.thread_time() - began
+
+
 @cache
-def taking() -> tuple[float, float]:
-    """Return the best of five: seconds of processor for the jobs, on asyncio and on Trio."""
-    pairs = [
-        (asyncio.run(taking_asyncio(), debug=False), trio.run(taking_trio))
+def taking() -> list[float]:
+    """Return the best of five: seconds of processor for the jobs, as `memory` has the sides."""
+    rounds = [
+        (
+            asyncio.run(taking_asyncio()),
+            anyio.run(taking_anyio),
+            trio.run(taking_trio),
+        )
         for _ in range(5)
     ]
-    return min(each[0] for each in pairs), min(each[1] for each in pairs)
+    return [min(column) for column in zip(*rounds, strict=True)]
 
 
-def compared(ours: float, theirs: float) -> str:
+def compared(side: int) -> str:
     """Say it coarsely: a busy machine changes a time by less than a factor of two."""
-    if ours * 2 < theirs:
-        return "less than half of what Trio takes"
+    alone, ours = taking()[0], taking()[side or 2]
+    if alone * 2 > ours:
+        return "about the same"
     return (
         "more than twice what asyncio takes"
-        if theirs * 2 < ours
-        else "about the same"
+        if side
+        else "less than half of what Trio takes"
     )
 
 
-def taking_faster_asyncio() -> str:
-    ours, theirs = taking()
-    return compared(ours, theirs)
-
-
-def taking_faster_trio() -> str:
-    theirs, ours = taking()
-    return compared(ours, theirs)
+taking_faster_asyncio = partial(compared, 0)
+taking_faster_anyio = partial(compared, 1)
+taking_faster_trio = partial(compared, 2)
 
 
 # A live process is looked into from outside.
@@ -121,6 +152,9 @@ def from_outside_asyncio() -> str:
     if importlib.util.find_spec("asyncio.tools") is None:
         return "not in this Python"
     return "`python -m asyncio pstree` and its process id"
+
+
+from_outside_anyio = from_outside_asyncio
 
 
 def from_outside_trio() -> str:

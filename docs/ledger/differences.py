@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 GENERATED = Path(__file__).resolve().parent.parent / "generated"
-SIDES = ("asyncio of the chapter's time", "the best asyncio", "Trio")
+SIDES = ("asyncio of the chapter's time", "the best asyncio", "AnyIO", "Trio")
 
 
 def recorded() -> dict[str, Path]:
@@ -20,12 +20,12 @@ def recorded() -> dict[str, Path]:
 
 
 def cells(text: str) -> dict[str, tuple[str, ...]]:
-    """Return what each question of a ledger was answered, by the three sides."""
+    """Return what each question of a ledger was answered, by the four sides."""
     rows = [
         line.strip("| ").split(" | ") for line in text.splitlines() if "|" in line
     ]
     return {
-        row[0]: tuple(row[1:]) for row in rows if len(row) == 4 and row[0] != "---"
+        row[0]: tuple(row[1:]) for row in rows if len(row) == 5 and row[0] != "---"
     }
 
 
@@ -38,7 +38,7 @@ def differences(ledgers: dict[str, dict[str, tuple[str, ...]]]) -> str:
     ):
         for side, name in enumerate(SIDES):
             said = [
-                each.get(question, ("",) * 3)[side] for each in ledgers.values()
+                each.get(question, ("",) * 4)[side] for each in ledgers.values()
             ]
             if len(set(said)) > 1:
                 lines.append(f"| {question} | {name} | {' | '.join(said)} |")

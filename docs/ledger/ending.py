@@ -197,6 +197,9 @@ def fake_time_asyncio() -> str:
     )
 
 
+fake_time_anyio = fake_time_asyncio
+
+
 def fake_time_trio() -> str:
     async def main() -> None:
         for _ in range(1000):

@@ -155,6 +155,9 @@ def two_failures_trio() -> str:
 # The same, but it is a sleep that they wake from.
 
 
+two_sleepers_chapter = two_failures_chapter
+
+
 def two_sleepers_modern() -> str:
     async def main() -> str:
         try:

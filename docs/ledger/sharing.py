@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 
+import anyio
 import trio
 
 from ledger.trying import WAITS, on_asyncio, on_trio
@@ -146,6 +147,22 @@ def two_readers_modern() -> str:
                 said = "the second is refused"
             finally:
                 writer.close()
+        return said
+
+    return on_asyncio(main)
+
+
+def two_readers_anyio() -> str:
+    async def main() -> str:
+        near, far = socket.socketpair()
+        said = "both read"
+        with near, far:
+            try:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(anyio.wait_readable, near)
+                    group.start_soon(anyio.wait_readable, near)
+            except* anyio.BusyResourceError:
+                said = "the second is refused"
         return said
 
     return on_asyncio(main)

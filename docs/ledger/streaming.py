@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing, asynccontextmanager
 
+import anyio
 import trio
 
-from ledger.trying import on_asyncio, on_trio
+from ledger.trying import Nursery, on_asyncio, on_trio
 
 # A generator has a group of workers in it, and is closed by a consumer that has enough.
 
@@ -110,6 +111,31 @@ def streaming_modern() -> str:
         async with results() as q:
             await q.get()
         said = still(sum(not each.done() for each in workers))
+        return f"{said}, by a context manager of one's own"
+
+    return on_asyncio(main)
+
+
+def streaming_anyio() -> str:
+    groups: list[Nursery] = []
+
+    @asynccontextmanager
+    async def results() -> AsyncGenerator[AsyncIterable[int], None]:
+        send, receive = anyio.create_memory_object_stream[int](1)
+        send.send_nowait(1)
+        with send, receive:
+            async with Nursery() as group:
+                groups.append(group)
+                for _ in range(3):
+                    group.start_soon(anyio.sleep_forever)
+                yield receive
+                group.cancel_scope.cancel()
+
+    async def main() -> str:
+        async with results() as stream:
+            async for _ in stream:
+                break
+        said = still(len(groups[0].child_tasks))
         return f"{said}, by a context manager of one's own"
 
     return on_asyncio(main)

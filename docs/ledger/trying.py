@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
+
+import anyio
+import anyio.lowlevel
 
 from virtual import Stuck, run_asyncio, run_trio
 
@@ -30,6 +35,70 @@ def on_trio(main: Callable[[], Awaitable[str]]) -> str:
         return run_trio(main)
     except Stuck:
         return WAITS
+
+
+class Nursery:
+    """A task group of AnyIO that also counts its tasks, as a nursery does."""
+
+    def __init__(self) -> None:
+        self._group = anyio.create_task_group()
+        self.child_tasks: set[object] = set()
+
+    async def __aenter__(self) -> Nursery:
+        await self._group.__aenter__()
+        self.cancel_scope, self.start = self._group.cancel_scope, self._group.start
+        return self
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._group.__aexit__(*error)
+
+    def start_soon(
+        self, work: Callable[..., Awaitable[object]], *args: Any
+    ) -> None:
+        self.child_tasks.add(task := object())
+
+        async def counted() -> None:
+            try:
+                await work(*args)
+            finally:
+                self.child_tasks.discard(task)
+
+        self._group.start_soon(counted)
+
+
+ANYIO = SimpleNamespace(
+    BusyResourceError=anyio.BusyResourceError,
+    CancelScope=anyio.CancelScope,
+    Event=anyio.Event,
+    current_time=anyio.current_time,
+    fail_after=anyio.fail_after,
+    lowlevel=anyio.lowlevel,
+    move_on_after=anyio.move_on_after,
+    open_memory_channel=anyio.create_memory_object_stream,
+    open_nursery=Nursery,
+    run=anyio.run,  # on asyncio, unless it is told otherwise
+    sleep=anyio.sleep,
+    sleep_forever=anyio.sleep_forever,
+    testing=SimpleNamespace(wait_all_tasks_blocked=anyio.wait_all_tasks_blocked),
+)
+"""Trio's names, as AnyIO has them."""
+
+
+def on_anyio(program: Callable[[], str]) -> str:
+    """Return what a program for Trio says on asyncio, with AnyIO's names in place of Trio's."""
+    module = sys.modules[program.__module__]
+    theirs = {
+        name: vars(module)[name]
+        for name in ("trio", "on_trio")
+        if hasattr(module, name)
+    }
+    vars(module).update(
+        {name: {"trio": ANYIO, "on_trio": on_asyncio}[name] for name in theirs}
+    )
+    try:
+        return program()
+    finally:
+        vars(module).update(theirs)
 
 
 def names(error: BaseException) -> str:
