@@ -404,8 +404,9 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
 def fold_proofs(app: Sphinx, doctree: nodes.document) -> None:
     """Show the tests that prove a sentence when the reader asks for them."""
     for listed in list(doctree.findall(nodes.bullet_list)):
-        tests = len(listed)
-        if all(each.astext().startswith("tests/") for each in listed):
+        names = [each.astext() for each in listed.findall(nodes.literal)]
+        tests = sum(name.startswith("test_") for name in names)
+        if tests and all(each.astext().startswith("tests/") for each in listed):
             noun = "test proves" if tests == 1 else "tests prove"
             head = f'<details class="proofs"><summary>{tests} {noun} it</summary>'
             around = [

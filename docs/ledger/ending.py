@@ -157,32 +157,27 @@ def left_over_chapter() -> str:
     return said
 
 
-def left_over_modern() -> str:
+@on_asyncio
+async def left_over_modern() -> str:
     unwound: list[str] = []
-
-    async def main() -> str:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(asyncio.sleep(60)).add_done_callback(
-                lambda task: unwound.append("unwound")
-            )
-        return "cannot be: the block waits" if unwound else "left in the middle"
-
-    return on_asyncio(main)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(60)).add_done_callback(
+            lambda task: unwound.append("unwound")
+        )
+    return "cannot be: the block waits" if unwound else "left in the middle"
 
 
-def left_over_trio() -> str:
+@on_trio
+async def left_over_trio() -> str:
     unwound: list[str] = []
 
     async def worker() -> None:
         await trio.sleep(60)
         unwound.append("unwound")
 
-    async def main() -> str:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(worker)
-        return "cannot be: the block waits" if unwound else "left in the middle"
-
-    return on_trio(main)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(worker)
+    return "cannot be: the block waits" if unwound else "left in the middle"
 
 
 # A thousand fetches, 30 s apart, are to be tested in no time.

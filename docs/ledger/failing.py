@@ -28,63 +28,57 @@ def other_bug() -> None:
 # A worker raises, and the others wait for the count that it owes.
 
 
-def worker_raises_chapter() -> str:
-    async def main() -> str:
-        q: asyncio.Queue[int] = asyncio.Queue()
-        q.put_nowait(1)
+@on_asyncio
+async def worker_raises_chapter() -> str:
+    q: asyncio.Queue[int] = asyncio.Queue()
+    q.put_nowait(1)
 
-        async def work() -> None:
-            await q.get()
+    async def work() -> None:
+        await q.get()
+        bug()
+        q.task_done()
+
+    workers = [asyncio.create_task(work()) for _ in range(2)]
+    await q.join()
+    return f"ends, {workers}"
+
+
+@on_asyncio
+async def worker_raises_modern() -> str:
+    q: asyncio.Queue[int] = asyncio.Queue()
+    q.put_nowait(1)
+
+    async def work() -> None:
+        await q.get()
+        bug()
+        q.task_done()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(work())
+            await q.join()
+    except ExceptionGroup as error:
+        return f"ends with {names(error)}"
+    return "ends"
+
+
+@on_trio
+async def worker_raises_trio() -> str:
+    send, jobs = trio.open_memory_channel[int](1)
+    send.send_nowait(1)
+
+    async def work() -> None:
+        async for _ in jobs:
             bug()
-            q.task_done()
 
-        workers = [asyncio.create_task(work()) for _ in range(2)]
-        await q.join()
-        return f"ends, {workers}"
-
-    return on_asyncio(main)
-
-
-def worker_raises_modern() -> str:
-    async def main() -> str:
-        q: asyncio.Queue[int] = asyncio.Queue()
-        q.put_nowait(1)
-
-        async def work() -> None:
-            await q.get()
-            bug()
-            q.task_done()
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(2):
-                    group.create_task(work())
-                await q.join()
-        except ExceptionGroup as error:
-            return f"ends with {names(error)}"
-        return "ends"
-
-    return on_asyncio(main)
-
-
-def worker_raises_trio() -> str:
-    async def main() -> str:
-        send, jobs = trio.open_memory_channel[int](1)
-        send.send_nowait(1)
-
-        async def work() -> None:
-            async for _ in jobs:
-                bug()
-
-        try:
-            async with trio.open_nursery() as nursery:
-                for _ in range(2):
-                    nursery.start_soon(work)
-        except ExceptionGroup as error:
-            return f"ends with {names(error)}"
-        return "ends"
-
-    return on_trio(main)
+    try:
+        async with trio.open_nursery() as nursery:
+            for _ in range(2):
+                nursery.start_soon(work)
+    except ExceptionGroup as error:
+        return f"ends with {names(error)}"
+    return "ends"
 
 
 # Two tasks are woken in the same instant, and fail; a third sleeps.
@@ -103,53 +97,47 @@ def told(error: BaseException, over: bool) -> str:
     return f"{heard}; the third is {'cancelled' if over else 'left running'}"
 
 
-def two_failures_chapter() -> str:
-    async def main() -> str:
-        event, sleeper = asyncio.Event(), asyncio.create_task(asyncio.sleep(60))
-        failing = [woken(event, bug), woken(event, other_bug)]
-        asyncio.get_running_loop().call_later(1, event.set)
-        try:
-            await asyncio.gather(*failing, sleeper)
-        except (ValueError, KeyError) as error:
-            await asyncio.sleep(0)
-            return told(error, sleeper.done())
-        return "ends"
-
-    return on_asyncio(main)
+@on_asyncio
+async def two_failures_chapter() -> str:
+    event, sleeper = asyncio.Event(), asyncio.create_task(asyncio.sleep(60))
+    failing = [woken(event, bug), woken(event, other_bug)]
+    asyncio.get_running_loop().call_later(1, event.set)
+    try:
+        await asyncio.gather(*failing, sleeper)
+    except (ValueError, KeyError) as error:
+        await asyncio.sleep(0)
+        return told(error, sleeper.done())
+    return "ends"
 
 
-def two_failures_modern() -> str:
-    async def main() -> str:
-        event = asyncio.Event()
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(woken(event, bug))
-                group.create_task(woken(event, other_bug))
-                sleeper = group.create_task(asyncio.sleep(60))
-                await asyncio.sleep(1)
-                event.set()
-        except ExceptionGroup as error:
-            return told(error, sleeper.done())
-        return "ends"
-
-    return on_asyncio(main)
+@on_asyncio
+async def two_failures_modern() -> str:
+    event = asyncio.Event()
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(woken(event, bug))
+            group.create_task(woken(event, other_bug))
+            sleeper = group.create_task(asyncio.sleep(60))
+            await asyncio.sleep(1)
+            event.set()
+    except ExceptionGroup as error:
+        return told(error, sleeper.done())
+    return "ends"
 
 
-def two_failures_trio() -> str:
-    async def main() -> str:
-        event = trio.Event()
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(woken, event, bug)
-                nursery.start_soon(woken, event, other_bug)
-                nursery.start_soon(trio.sleep, 60)
-                await trio.sleep(1)
-                event.set()
-        except ExceptionGroup as error:
-            return told(error, not nursery.child_tasks)
-        return "ends"
-
-    return on_trio(main)
+@on_trio
+async def two_failures_trio() -> str:
+    event = trio.Event()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(woken, event, bug)
+            nursery.start_soon(woken, event, other_bug)
+            nursery.start_soon(trio.sleep, 60)
+            await trio.sleep(1)
+            event.set()
+    except ExceptionGroup as error:
+        return told(error, not nursery.child_tasks)
+    return "ends"
 
 
 # The same, but it is a sleep that they wake from.
@@ -158,46 +146,40 @@ def two_failures_trio() -> str:
 two_sleepers_chapter = two_failures_chapter
 
 
-def two_sleepers_modern() -> str:
-    async def main() -> str:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(after(1, bug))
-                group.create_task(after(1, other_bug))
-                sleeper = group.create_task(asyncio.sleep(60))
-        except ExceptionGroup as error:
-            return told(error, sleeper.done())
-        return "ends"
-
-    return on_asyncio(main)
+@on_asyncio
+async def two_sleepers_modern() -> str:
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(after(1, bug))
+            group.create_task(after(1, other_bug))
+            sleeper = group.create_task(asyncio.sleep(60))
+    except ExceptionGroup as error:
+        return told(error, sleeper.done())
+    return "ends"
 
 
-def two_sleepers_trio() -> str:
-    async def main() -> str:
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(after, 1, bug, trio.sleep)
-                nursery.start_soon(after, 1, other_bug, trio.sleep)
-                nursery.start_soon(trio.sleep, 60)
-        except ExceptionGroup as error:
-            return told(error, not nursery.child_tasks)
-        return "ends"
-
-    return on_trio(main)
+@on_trio
+async def two_sleepers_trio() -> str:
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(after, 1, bug, trio.sleep)
+            nursery.start_soon(after, 1, other_bug, trio.sleep)
+            nursery.start_soon(trio.sleep, 60)
+    except ExceptionGroup as error:
+        return told(error, not nursery.child_tasks)
+    return "ends"
 
 
 # The program catches the error of its one child by name.
 
 
-def caught_by_name_chapter() -> str:
-    async def main() -> str:
-        try:
-            await asyncio.gather(after(1, bug))
-        except ValueError:
-            return "caught"
-        return "ends"
-
-    return on_asyncio(main)
+@on_asyncio
+async def caught_by_name_chapter() -> str:
+    try:
+        await asyncio.gather(after(1, bug))
+    except ValueError:
+        return "caught"
+    return "ends"
 
 
 def caught_by_name_modern() -> str:
@@ -209,7 +191,7 @@ def caught_by_name_modern() -> str:
             return "caught"
         return "ends"
 
-    return missed(lambda: on_asyncio(main))
+    return missed(on_asyncio(main))
 
 
 def caught_by_name_trio() -> str:
@@ -221,7 +203,7 @@ def caught_by_name_trio() -> str:
             return "caught"
         return "ends"
 
-    return missed(lambda: on_trio(main))
+    return missed(on_trio(main))
 
 
 def missed(run: Callable[[], str]) -> str:

@@ -15,23 +15,21 @@ CANCELLED = "by being cancelled"
 # The loop of a worker comes to its end.
 
 
-def loop_ends_chapter() -> str:
-    async def main() -> str:
-        q: asyncio.Queue[int] = asyncio.Queue()
+@on_asyncio
+async def loop_ends_chapter() -> str:
+    q: asyncio.Queue[int] = asyncio.Queue()
 
-        async def work() -> None:
-            while True:
-                await q.get()
-                q.task_done()
+    async def work() -> None:
+        while True:
+            await q.get()
+            q.task_done()
 
-        worker = asyncio.create_task(work())
-        q.put_nowait(1)
-        await q.join()
-        worker.cancel()
-        await asyncio.wait([worker])
-        return CANCELLED if worker.cancelled() else CLOSED
-
-    return on_asyncio(main)
+    worker = asyncio.create_task(work())
+    q.put_nowait(1)
+    await q.join()
+    worker.cancel()
+    await asyncio.wait([worker])
+    return CANCELLED if worker.cancelled() else CLOSED
 
 
 def loop_ends_modern() -> str:
@@ -54,24 +52,22 @@ def loop_ends_modern() -> str:
         await asyncio.wait([worker])
         return CANCELLED if worker.cancelled() else CLOSED
 
-    return on_asyncio(main)
+    return on_asyncio(main)()
 
 
-def loop_ends_trio() -> str:
-    async def main() -> str:
-        send, jobs = trio.open_memory_channel[int](1)
+@on_trio
+async def loop_ends_trio() -> str:
+    send, jobs = trio.open_memory_channel[int](1)
 
-        async def work() -> None:
-            async for _ in jobs:
-                pass
+    async def work() -> None:
+        async for _ in jobs:
+            pass
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(work)
-            send.send_nowait(1)
-            send.close()
-        return CANCELLED if nursery.cancel_scope.cancelled_caught else CLOSED
-
-    return on_trio(main)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work)
+        send.send_nowait(1)
+        send.close()
+    return CANCELLED if nursery.cancel_scope.cancelled_caught else CLOSED
 
 
 # Two producers feed one consumer; the first of them has finished.
@@ -89,7 +85,7 @@ def last_producer_chapter() -> str:
         await consume()
         return "the consumer ends"
 
-    said = on_asyncio(main)
+    said = on_asyncio(main)()
     return f"the consumer {said}: count the producers" if said == WAITS else said
 
 
@@ -106,21 +102,19 @@ def last_producer_modern() -> str:
             return "the first to close stops the other: count the producers"
         return "the last to close ends the consumer"
 
-    return on_asyncio(main)
+    return on_asyncio(main)()
 
 
-def last_producer_trio() -> str:
-    async def main() -> str:
-        first, jobs = trio.open_memory_channel[int](2)
-        second, got = first.clone(), []
-        first.close()
-        await second.send(1)
-        second.close()
-        async for job in jobs:
-            got.append(job)
-        return "the last to close ends the consumer" if got else "a job is lost"
-
-    return on_trio(main)
+@on_trio
+async def last_producer_trio() -> str:
+    first, jobs = trio.open_memory_channel[int](2)
+    second, got = first.clone(), []
+    first.close()
+    await second.send(1)
+    second.close()
+    async for job in jobs:
+        got.append(job)
+    return "the last to close ends the consumer" if got else "a job is lost"
 
 
 # Two pages share a link; each worker awaits its put, and marks the link as seen after it.
@@ -134,35 +128,31 @@ def twice(count: int) -> str:
     )
 
 
-def seen_race_asyncio() -> str:
-    async def main() -> str:
-        q: asyncio.Queue[str] = asyncio.Queue()
-        seen: set[str] = set()
+@on_asyncio
+async def seen_race_asyncio() -> str:
+    q: asyncio.Queue[str] = asyncio.Queue()
+    seen: set[str] = set()
 
-        async def page() -> None:
-            if "/x" not in seen:
-                await q.put("/x")
-                seen.add("/x")
+    async def page() -> None:
+        if "/x" not in seen:
+            await q.put("/x")
+            seen.add("/x")
 
-        await asyncio.gather(page(), page())
-        return twice(q.qsize())
-
-    return on_asyncio(main)
+    await asyncio.gather(page(), page())
+    return twice(q.qsize())
 
 
-def seen_race_trio() -> str:
-    async def main() -> str:
-        send, jobs = trio.open_memory_channel[str](9)
-        seen: set[str] = set()
+@on_trio
+async def seen_race_trio() -> str:
+    send, jobs = trio.open_memory_channel[str](9)
+    seen: set[str] = set()
 
-        async def page() -> None:
-            if "/x" not in seen:
-                await send.send("/x")
-                seen.add("/x")
+    async def page() -> None:
+        if "/x" not in seen:
+            await send.send("/x")
+            seen.add("/x")
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(page)
-            nursery.start_soon(page)
-        return twice(jobs.statistics().current_buffer_used)
-
-    return on_trio(main)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(page)
+        nursery.start_soon(page)
+    return twice(jobs.statistics().current_buffer_used)

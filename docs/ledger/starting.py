@@ -15,60 +15,54 @@ from ledger.trying import on_asyncio, on_trio
 # A server fails before it is ready, and its client waits for it to be.
 
 
-def start_chapter() -> str:
-    async def main() -> str:
-        ready = asyncio.Event()
+@on_asyncio
+async def start_chapter() -> str:
+    ready = asyncio.Event()
 
-        async def server() -> None:
-            bug()
-            ready.set()
+    async def server() -> None:
+        bug()
+        ready.set()
 
-        task = asyncio.create_task(server())
-        await ready.wait()
-        return f"ends, {task}"
-
-    return on_asyncio(main)
+    task = asyncio.create_task(server())
+    await ready.wait()
+    return f"ends, {task}"
 
 
-def start_modern() -> str:
-    async def main() -> str:
-        ready = asyncio.Event()
+@on_asyncio
+async def start_modern() -> str:
+    ready = asyncio.Event()
 
-        async def server() -> None:
-            bug()
-            ready.set()
+    async def server() -> None:
+        bug()
+        ready.set()
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(server())
-                try:
-                    await ready.wait()
-                except ValueError:
-                    return "the error comes where it was started"
-        except ExceptionGroup:
-            return "the whole group ends with the error"
-        return "ends"
-
-    return on_asyncio(main)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server())
+            try:
+                await ready.wait()
+            except ValueError:
+                return "the error comes where it was started"
+    except ExceptionGroup:
+        return "the whole group ends with the error"
+    return "ends"
 
 
-def start_trio() -> str:
-    async def main() -> str:
-        async def server(task_status: trio.TaskStatus[None]) -> None:
-            bug()
-            task_status.started()
+@on_trio
+async def start_trio() -> str:
+    async def server(task_status: trio.TaskStatus[None]) -> None:
+        bug()
+        task_status.started()
 
-        try:
-            async with trio.open_nursery() as nursery:
-                try:
-                    await nursery.start(server)
-                except ValueError:
-                    return "the error comes where it was started"
-        except ExceptionGroup:
-            return "the whole group ends with the error"
-        return "ends"
-
-    return on_trio(main)
+    try:
+        async with trio.open_nursery() as nursery:
+            try:
+                await nursery.start(server)
+            except ValueError:
+                return "the error comes where it was started"
+    except ExceptionGroup:
+        return "the whole group ends with the error"
+    return "ends"
 
 
 # No variable keeps the task, and only the task knows what it waits for.
@@ -83,35 +77,29 @@ async def alone() -> None:
     await asyncio.get_running_loop().create_future()
 
 
-def unkept_chapter() -> str:
-    async def main() -> str:
-        task = weakref.ref(asyncio.create_task(alone()))
+@on_asyncio
+async def unkept_chapter() -> str:
+    task = weakref.ref(asyncio.create_task(alone()))
+    await asyncio.sleep(0)
+    return collected(task)
+
+
+@on_asyncio
+async def unkept_modern() -> str:
+    async with asyncio.TaskGroup() as group:
+        task = weakref.ref(group.create_task(alone()))
         await asyncio.sleep(0)
-        return collected(task)
-
-    return on_asyncio(main)
-
-
-def unkept_modern() -> str:
-    async def main() -> str:
-        async with asyncio.TaskGroup() as group:
-            task = weakref.ref(group.create_task(alone()))
-            await asyncio.sleep(0)
-            said = collected(task)
-            task().cancel()
-        return said
-
-    return on_asyncio(main)
+        said = collected(task)
+        task().cancel()
+    return said
 
 
-def unkept_trio() -> str:
-    async def main() -> str:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.sleep_forever)
-            await trio.testing.wait_all_tasks_blocked()
-            gc.collect()
-            said = "kept" if nursery.child_tasks else "collected"
-            nursery.cancel_scope.cancel()
-        return said
-
-    return on_trio(main)
+@on_trio
+async def unkept_trio() -> str:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.sleep_forever)
+        await trio.testing.wait_all_tasks_blocked()
+        gc.collect()
+        said = "kept" if nursery.child_tasks else "collected"
+        nursery.cancel_scope.cancel()
+    return said

@@ -19,7 +19,8 @@ def still(alive: int, error: BaseException | None = None) -> str:
     return f"{said}; closing raises {type(error).__name__}" if error else said
 
 
-def generator_chapter() -> str:
+@on_asyncio
+async def generator_chapter() -> str:
     workers: list[asyncio.Task[None]] = []
 
     async def results() -> AsyncGenerator[int, None]:
@@ -28,18 +29,16 @@ def generator_chapter() -> str:
         )
         yield 1
 
-    async def main() -> str:
-        stream = results()
-        async for _ in stream:
-            break
-        await stream.aclose()
-        await asyncio.sleep(1)
-        return still(sum(not each.done() for each in workers))
-
-    return on_asyncio(main)
+    stream = results()
+    async for _ in stream:
+        break
+    await stream.aclose()
+    await asyncio.sleep(1)
+    return still(sum(not each.done() for each in workers))
 
 
-def generator_modern() -> str:
+@on_asyncio
+async def generator_modern() -> str:
     workers: list[asyncio.Task[None]] = []
 
     async def results() -> AsyncGenerator[int, None]:
@@ -49,14 +48,12 @@ def generator_modern() -> str:
             )
             yield 1
 
-    async def main() -> str:
-        error = await left_early(results())
-        return still(sum(not each.done() for each in workers), error)
-
-    return on_asyncio(main)
+    error = await left_early(results())
+    return still(sum(not each.done() for each in workers), error)
 
 
-def generator_trio() -> str:
+@on_trio
+async def generator_trio() -> str:
     nurseries: list[trio.Nursery] = []
 
     async def results() -> AsyncGenerator[int, None]:
@@ -66,11 +63,8 @@ def generator_trio() -> str:
                 nursery.start_soon(trio.sleep_forever)
             yield 1
 
-    async def main() -> str:
-        error = await left_early(results())
-        return still(len(nurseries[0].child_tasks), error)
-
-    return on_trio(main)
+    error = await left_early(results())
+    return still(len(nurseries[0].child_tasks), error)
 
 
 async def left_early(stream: AsyncGenerator[int, None]) -> BaseException | None:
@@ -90,7 +84,8 @@ def streaming_chapter() -> str:
     return generator_chapter()
 
 
-def streaming_modern() -> str:
+@on_asyncio
+async def streaming_modern() -> str:
     workers: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
@@ -107,16 +102,14 @@ def streaming_modern() -> str:
                 for w in workers:
                     w.cancel()
 
-    async def main() -> str:
-        async with results() as q:
-            await q.get()
-        said = still(sum(not each.done() for each in workers))
-        return f"{said}, by a context manager of one's own"
-
-    return on_asyncio(main)
+    async with results() as q:
+        await q.get()
+    said = still(sum(not each.done() for each in workers))
+    return f"{said}, by a context manager of one's own"
 
 
-def streaming_anyio() -> str:
+@on_asyncio
+async def streaming_anyio() -> str:
     groups: list[Nursery] = []
 
     @asynccontextmanager
@@ -131,17 +124,15 @@ def streaming_anyio() -> str:
                 yield receive
                 group.cancel_scope.cancel()
 
-    async def main() -> str:
-        async with results() as stream:
-            async for _ in stream:
-                break
-        said = still(len(groups[0].child_tasks))
-        return f"{said}, by a context manager of one's own"
-
-    return on_asyncio(main)
+    async with results() as stream:
+        async for _ in stream:
+            break
+    said = still(len(groups[0].child_tasks))
+    return f"{said}, by a context manager of one's own"
 
 
-def streaming_trio() -> str:
+@on_trio
+async def streaming_trio() -> str:
     nurseries: list[trio.Nursery] = []
 
     @trio.as_safe_channel
@@ -152,10 +143,7 @@ def streaming_trio() -> str:
                 nursery.start_soon(trio.sleep_forever)
             yield 1
 
-    async def main() -> str:
-        async with results() as stream:
-            async for _ in stream:
-                break
-        return f"{still(len(nurseries[0].child_tasks))}, by a decorator that is shipped"
-
-    return on_trio(main)
+    async with results() as stream:
+        async for _ in stream:
+            break
+    return f"{still(len(nurseries[0].child_tasks))}, by a decorator that is shipped"

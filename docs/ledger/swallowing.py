@@ -35,34 +35,30 @@ def except_exception_chapter() -> str:
     return loop.run_until_complete(main())
 
 
-def except_exception_modern() -> str:
-    async def main() -> str:
-        async def work() -> str:
-            try:
-                await asyncio.sleep(60)
-            except Exception:
-                return SWALLOWED
-            return "ends"
+@on_asyncio
+async def except_exception_modern() -> str:
+    async def work() -> str:
+        try:
+            await asyncio.sleep(60)
+        except Exception:
+            return SWALLOWED
+        return "ends"
 
-        task = asyncio.create_task(work())
-        await asyncio.sleep(1)
-        task.cancel()
-        await asyncio.wait([task])
-        return HEARD if task.cancelled() else task.result()
-
-    return on_asyncio(main)
+    task = asyncio.create_task(work())
+    await asyncio.sleep(1)
+    task.cancel()
+    await asyncio.wait([task])
+    return HEARD if task.cancelled() else task.result()
 
 
-def except_exception_trio() -> str:
-    async def main() -> str:
-        with trio.move_on_after(1) as scope:
-            try:
-                await trio.sleep(60)
-            except Exception:
-                return SWALLOWED
-        return HEARD if scope.cancelled_caught else "ends"
-
-    return on_trio(main)
+@on_trio
+async def except_exception_trio() -> str:
+    with trio.move_on_after(1) as scope:
+        try:
+            await trio.sleep(60)
+        except Exception:
+            return SWALLOWED
+    return HEARD if scope.cancelled_caught else "ends"
 
 
 # Every await of a loop is wrapped in a bare `except`, and the loop is cancelled.
@@ -74,40 +70,36 @@ def spins(turns: int) -> str:
     return "misses it, and goes on at its pace"
 
 
-def swallowing_chapter() -> str:
-    async def main() -> str:
-        turns = 0
+@on_asyncio
+async def swallowing_chapter() -> str:
+    turns = 0
 
-        async def work() -> None:
-            nonlocal turns
-            while turns < GUARD:
-                turns += 1
-                try:
-                    await asyncio.sleep(1)
-                except:
-                    pass
+    async def work() -> None:
+        nonlocal turns
+        while turns < GUARD:
+            turns += 1
+            try:
+                await asyncio.sleep(1)
+            except:
+                pass
 
-        task = asyncio.create_task(work())
-        await asyncio.sleep(0.5)
-        task.cancel()
-        await asyncio.sleep(10)
-        said = spins(turns)
-        turns = GUARD
-        return said
-
-    return on_asyncio(main)
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0.5)
+    task.cancel()
+    await asyncio.sleep(10)
+    said = spins(turns)
+    turns = GUARD
+    return said
 
 
-def swallowing_trio() -> str:
-    async def main() -> str:
-        turns = 0
-        with trio.move_on_after(0.5):
-            while turns < GUARD:
-                turns += 1
-                try:
-                    await trio.sleep(1)
-                except:
-                    pass
-        return spins(turns)
-
-    return on_trio(main)
+@on_trio
+async def swallowing_trio() -> str:
+    turns = 0
+    with trio.move_on_after(0.5):
+        while turns < GUARD:
+            turns += 1
+            try:
+                await trio.sleep(1)
+            except:
+                pass
+    return spins(turns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from functools import update_wrapper, wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,25 +17,35 @@ from virtual import Stuck, run_asyncio, run_trio
 WAITS = "waits for ever"
 
 
-def on_asyncio(main: Callable[[], Awaitable[str]]) -> str:
-    """Return what the program says, or that everybody in it waits."""
+Main = Callable[[], Awaitable[str]]
+
+
+def said_by(run: Callable[[Main], str], main: Main) -> Callable[[], str]:
+    """Return what runs a program, and returns what it says, or that everybody in it waits."""
+
+    @wraps(main)
+    def program() -> str:
+        try:
+            return run(main)
+        except Stuck:
+            return WAITS
+
+    return program
+
+
+def on_asyncio(main: Main) -> Callable[[], str]:
+    """Let a program run on asyncio, in virtual time."""
 
     async def quiet() -> str:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
         return await main()
 
-    try:
-        return run_asyncio(quiet)
-    except Stuck:
-        return WAITS
+    return update_wrapper(said_by(run_asyncio, quiet), main)
 
 
-def on_trio(main: Callable[[], Awaitable[str]]) -> str:
-    """Return what the program says, or that everybody in it waits."""
-    try:
-        return run_trio(main)
-    except Stuck:
-        return WAITS
+def on_trio(main: Main) -> Callable[[], str]:
+    """Let a program run on Trio, in virtual time."""
+    return said_by(run_trio, main)
 
 
 class Nursery:
@@ -86,19 +97,16 @@ ANYIO = SimpleNamespace(
 
 def on_anyio(program: Callable[[], str]) -> str:
     """Return what a program for Trio says on asyncio, with AnyIO's names in place of Trio's."""
-    module = sys.modules[program.__module__]
-    theirs = {
-        name: vars(module)[name]
-        for name in ("trio", "on_trio")
-        if hasattr(module, name)
-    }
-    vars(module).update(
+    module = vars(sys.modules[program.__module__])
+    theirs = {name: module[name] for name in ("trio", "on_trio") if name in module}
+    module.update(
         {name: {"trio": ANYIO, "on_trio": on_asyncio}[name] for name in theirs}
     )
+    main = getattr(program, "__wrapped__", None)
     try:
-        return program()
+        return on_asyncio(main)() if main else program()
     finally:
-        vars(module).update(theirs)
+        module.update(theirs)
 
 
 def names(error: BaseException) -> str:
