@@ -23,7 +23,7 @@ PLAIN = ["README.md"] + [
 ]
 # Pages that tell the reader what to do.
 PAGES = "trio four done enough guide/tutorial guide/check guide/lasting guide/asyncio"
-PAGES += " guide/recipes"
+PAGES += " guide/recipes guide/rules guide/facts guide/machines guide/contributing"
 TO_YOU = ["README.md", *(f"docs/{name}.md" for name in PAGES.split())]
 
 
