@@ -61,10 +61,32 @@ def test_what_ten_pages_have_is_told_once_with_the_first_of_them() -> None:
     assert "template" not in check_report([*menu[1:], own], FACTS)
 
 
+def test_a_link_to_the_pages_own_path_elsewhere_is_one_of_a_template() -> None:
+    paths = [f"/guide/{at:02}.html" for at in range(10)]
+    about = {"text": "Edit", "as_written": ""}
+    edits = [
+        finding(page=f"https://a.test{path}", url=f"https://code.test/edit{path}x", **about)
+        for path in paths
+    ]
+    others = [
+        finding(page=f"https://a.test/{at}.html", url=f"https://a.test/{at}0.html", as_written="")
+        for at in range(10)
+    ]
+    told = check_report([*edits, *others], FACTS)
+    assert (
+        "On 10 pages or more, as from a template (1 target)\n"
+        "  404: https://code.test/edit/*.htmlx, 10 links on 10 pages\n"
+        '    first https://a.test/guide/00.html:3:7 "Edit"\n\n'
+        "https://a.test/0.html (1 fault)\n"
+        '  3:7 404: /00.html "gone"\n'
+    ) in told
+    assert "20 targets on 20 pages" in told
+
+
 def long_check() -> list[Finding]:
     """Return 30 pages with 30 faults each, all different."""
     return [
-        finding(page=f"https://a.test/{page:02}", line=line, url=f"https://a.test/{page}/{line}")
+        finding(page=f"https://a.test/{page:02}", line=line, url=f"https://a.test/x{page}/{line}")
         for page in range(30)
         for line in range(1, 31)
     ]
