@@ -88,8 +88,6 @@ def child(given: argparse.Namespace, site: Site) -> tuple[str, list[str]]:
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, **own},
-        # A shell's background jobs ignore Ctrl-C, and so would their children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     said, stopped = waited(process, given, site)
     if stopped:
@@ -169,4 +167,6 @@ def many(count: int, noun: str) -> str:
 
 
 if __name__ == "__main__":
+    # A shell's background jobs ignore Ctrl-C, and so would their children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(run(sys.argv[1:]), end="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from errata import seen_answer, seen_crawler, seen_loop
 from errata.slips import SLIPS, tried
@@ -239,6 +240,12 @@ ANSWER = [
 OMITTED = ("9", "13", "15")  # the printed line is right, and another one is missing
 
 
+@cache
+def seen(each: Erratum) -> tuple[str, str]:
+    """Return what is seen as printed, and cured."""
+    return each.see(True), each.see(False)
+
+
 def block(each: Erratum) -> list[str]:
     """Return a row of the page in Markdown: it has been run, as printed and cured."""
     place = f"Section {each.section}."
@@ -247,8 +254,8 @@ def block(each: Erratum) -> list[str]:
     return [
         f"**{each.number}.** {each.printed} ({place})",
         "",
-        f"- as printed: {each.see(True)}",
-        f"- cured: {each.see(False)}",
+        f"- as printed: {seen(each)[0]}",
+        f"- cured: {seen(each)[1]}",
         "",
         "```diff",
         f"{' ' if each.number in OMITTED else '-'} {each.line}",

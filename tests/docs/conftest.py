@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 # tests/sites and docs/sites are one package of two directories: neither has an __init__.py.
+# As in docs/run.py: the programs hear Ctrl-C, also if the tests run in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path += [str(DOCS), str(DOCS / "_ext"), str(DOCS / "reading")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,8 @@ ALL = [*table.CHAPTER, *table.ANSWER]
 BY_NUMBER = {each.number: each for each in ALL}
 
 
-@cache
 def seen(number: str) -> tuple[str, str]:
-    """Return what is seen as printed, and cured."""
-    see = BY_NUMBER[number].see
-    return see(True), see(False)
+    return table.seen(BY_NUMBER[number])
 
 
 def test_1_a_put_that_is_not_awaited_crawls_nothing() -> None:
