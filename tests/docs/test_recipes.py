@@ -117,14 +117,16 @@ def site() -> Iterator[str]:
         yield url
 
 
-def test_the_line_of_cron_keeps_a_directory(project: Path, site: str) -> None:
-    line = (RECIPES / "crontab").read_text().splitlines()[-1]
-    command = line.split(maxsplit=5)[5].replace("https://docs.example.org/", site)
+def test_the_lines_of_cron_find_new_faults_and_let_a_crawl_go_on(project: Path, site: str) -> None:
+    text = (RECIPES / "crontab").read_text().replace("https://docs.example.org/", site)
+    check, crawl = (line.split(maxsplit=5)[5] for line in text.splitlines() if line[0] != "#")
+    (project / "known.jsonl").write_text('{"trio_crawler_baseline":1}\n')
     (project / "trio_crawler/.venv").mkdir(parents=True)
     (project / "trio_crawler/.venv/bin").symlink_to(project / "bin")
-    result = shell(command, project, HOME=str(project))
-    assert (result.returncode, HOLE in result.stdout) == (1, True)
-    assert (project / "links/crawl.sqlite").is_file()
+    found = shell(check, project, HOME=str(project))
+    assert (found.returncode, HOLE in found.stdout) == (1, True)
+    begun = shell(f"{crawl} --max-pages 1", project, HOME=str(project))
+    assert "a greater --max-pages goes on" in begun.stdout
 
 
 def test_the_image_runs_as_a_plain_user_and_its_commands_can_be_read(project: Path) -> None:
