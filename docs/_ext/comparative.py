@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from functools import cache
 from html import escape, unescape
 from importlib import import_module
 from itertools import groupby
@@ -401,18 +402,36 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
             link += literal
 
 
+@cache
+def tests_of(path: str) -> dict[str, str]:
+    """Return the source of each function of a file of tests, by its name."""
+    lines = (DOCS.parent / path).read_text().splitlines()
+    return {
+        node.name: "\n".join(lines[min(at.lineno for at in (node, *node.decorator_list)) - 1 :
+                                   node.end_lineno])
+        for node in ast.walk(ast.parse("\n".join(lines)))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }  # fmt: skip
+
+
 def fold_proofs(app: Sphinx, doctree: nodes.document) -> None:
-    """Show the tests that prove a sentence when the reader asks for them."""
+    """Show the tests that prove a sentence, in its place, when the reader asks for them."""
     for listed in list(doctree.findall(nodes.bullet_list)):
-        names = [each.astext() for each in listed.findall(nodes.literal)]
-        tests = sum(name.startswith("test_") for name in names)
-        if tests and all(each.astext().startswith("tests/") for each in listed):
-            noun = "test proves" if tests == 1 else "tests prove"
-            head = f'<details class="proofs"><summary>{tests} {noun} it</summary>'
-            around = [
-                nodes.raw("", html, format="html") for html in (head, "</details>")
-            ]
-            listed.replace_self([around[0], listed, around[1]])
+        files = [each.astext().partition(": ") for each in listed]
+        if not all(each[0].startswith("tests/") and each[1] for each in files):
+            continue
+        count, html = 0, ""
+        for path, _, names in files:
+            app.env.note_dependency(str(DOCS.parent / path))
+            html += f"<p><code>{path}</code></p>"
+            for name in names.split(", "):
+                count += 1
+                html += FOLD.format(name, escape(tests_of(path)[name]))
+        head = (
+            f"{count} test proves it" if count == 1 else f"{count} tests prove it"
+        )
+        html = f'<details class="proofs"><summary>{head}</summary>{html}</details>'
+        listed.replace_self(nodes.raw("", html, format="html"))
 
 
 def without_contents(
@@ -434,7 +453,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     }.items():  # fmt: skip
         app.add_directive(name, kind)
     app.connect("doctree-read", link_names)
-    app.connect("doctree-read", fold_proofs)
+    # Before the links to their files make downloads of these.
+    app.connect("doctree-read", fold_proofs, priority=400)
     # After the theme's own, which decides by the length of the page.
     app.connect("html-page-context", without_contents, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -48,14 +48,14 @@ CHAPTER = [
     ),
     Erratum(
         "3", COORDINATING, "next_url = response.headers['location']",
-        "The Location of a redirect is used as it comes, and taken to be there.",
+        "The Location of a redirect is used unresolved, and assumed to be present.",
         "target = urljoin(url, location)", PORTED,
-        "in part, it is resolved, but taken to be there",
+        "in part, it is resolved, but assumed to be present",
         seen_crawler.raw_location,
     ),
     Erratum(
         "4", COORDINATING, "self.coro.throw(CancelledError)",
-        "`cancel` throws into the coroutine past the `step` that is said to handle it.",
+        "`cancel` throws outside the `step` that should catch the error.",
         "self.advance(self.coro.throw, CancelledError())", LOOP, "no, it has no cancel",
         seen_loop.thrown_past_step,
     ),

@@ -96,6 +96,15 @@ def test_an_option_a_name_and_a_reason_lead_to_their_place_but_not_those_of_anot
     assert not places("guide/coming.html", "--accept 200..=299,429")
 
 
+def test_a_promise_shows_the_tests_that_prove_it_in_its_place(built: Path):
+    page = LexborHTMLParser((built / "guide/promises.html").read_text())
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "guide/promises.md").read_text()))
+    assert {each.text() for each in page.css(".proofs .fold summary")} == named
+    for fold in page.css(".proofs .fold"):
+        assert f"def {fold.css_first('summary').text()}(" in fold.css_first("pre").text()
+    assert not page.css("a.download")
+
+
 SCREEN = 900
 
 
