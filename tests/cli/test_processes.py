@@ -96,9 +96,8 @@ def test_ctrl_c_ends_all_and_the_same_command_goes_on_with_other_processes(
         second = crawl(*words, cwd=tmp_path)
     assert first.returncode == 130
     assert said == b"Ctrl-C: finishing what is in flight; once more to stop at once\n"
-    told = "The crawl is not finished: the same command goes on, also with other --processes\n"
-    assert err == told
-    assert "admitted" in out
+    assert err == ""
+    assert " in site: the same command goes on\n" in out
     assert "admitted" in reported.stdout
     assert refused.returncode == 2
     assert refused.stderr == (
@@ -260,6 +259,27 @@ def test_a_crawl_by_one_process_goes_on_by_one(tmp_path: Path) -> None:
     assert failed.stderr == (
         "trio-crawler: site has a crawl by one process: leave --processes out\n"
     )
+
+
+def test_several_processes_end_at_the_page_budget_and_go_on_with_a_greater_one(
+    tmp_path: Path,
+) -> None:
+    def end_of(told: subprocess.CompletedProcess[str]) -> list[str]:
+        return [line for line in told.stdout.splitlines() if " wait" in line or " far" in line]
+
+    names = [f"/{page}" for page in range(8)]
+    site = {"/": html(*names), **{name: html() for name in names}}
+    with threaded_raw_server(site) as server:
+        alone = crawl("-o", "site", "--max-pages", "4", server.url, cwd=tmp_path)
+        (tmp_path / "site").rename(tmp_path / "alone")
+        words = ("-o", "site", "--processes", "2")
+        several = crawl(*words, "--max-pages", "4", server.url, cwd=tmp_path)
+        reported = crawl("report", "site", cwd=tmp_path)
+        greater = crawl(*words, "--max-pages", "9", server.url, cwd=tmp_path)
+    assert "5 URLs wait in site: a greater --max-pages goes on" in end_of(alone)
+    assert end_of(several) == end_of(reported) == end_of(alone)
+    assert "The crawl in site is complete now" in greater.stdout
+    assert "admitted 9 = 9 pages" in greater.stdout
 
 
 def test_without_a_server_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

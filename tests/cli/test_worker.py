@@ -65,11 +65,11 @@ def test_a_worker_that_joins_may_give_the_options_of_the_crawl_in_another_order(
     words = ("worker", store, "--crawl", name)
     one, other = ("--exclude", "/y"), ("--exclude", "/x")
     with threaded_raw_server({"/": html()}) as server:
-        crawl(*words, *one, *other, "--max-pages", "9", server.url)
+        crawl(*words, *one, *other, "--depth", "9", server.url)
     assert crawl(*words, *one, *other).stderr == ""
-    wrong = crawl(*words, "--max-pages", "2")
+    wrong = crawl(*words, "--depth", "2")
     assert wrong.returncode == 2
-    assert "(--max-pages was 9, now it is 2)" in wrong.stderr
+    assert "(--depth was 9, now it is 2)" in wrong.stderr
 
 
 def test_the_page_budget_of_a_crawl_waits_in_the_store_for_no_one(

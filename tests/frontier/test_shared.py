@@ -411,12 +411,21 @@ async def test_a_worker_that_joins_with_another_meaning_or_with_checks_is_refuse
     workers = len(store._seq)
     with pytest.raises(DifferentCrawl, match="depth was 1, now it is 2"):
         await SharedFrontier(store, meaning={"depth": 2}).open(Plan([HOME]))
-    # It has left: the fair share of the others does not count it.
+    with pytest.raises(DifferentCrawl, match="max_pages was -1, now it is 5"):
+        await SharedFrontier(store).open(Plan([HOME], limits=Limits(max_pages=5)))
+    # They have left: the fair share of the others does not count them.
     assert len(store._seq) == workers == 2
     with pytest.raises(Refused, match="there is no shared crawl of this name yet"):
         await SharedFrontier(StoreModel()).open(Plan([HOME]))
     with pytest.raises(ArgumentError, match="checks of links cannot be shared"):
         await SharedFrontier(store).open(Plan([HOME], checks=Checks()))
+
+
+async def test_when_all_have_left_the_page_budget_of_the_next_one_counts(autojump_clock) -> None:
+    first = await crawled(limits=Limits(max_pages=50))
+    second = await crawled(first.store, limits=Limits(max_pages=80))
+    same = await crawled(first.store)
+    assert [len(each.ends) for each in (first, second, same)] == [50, 30, 0]
 
 
 @pytest.mark.parametrize("first", ["with seeds", "without"])

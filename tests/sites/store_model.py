@@ -92,14 +92,16 @@ class StoreModel:
             if not join.meaning:
                 raise Refused("NONE")
             self.meaning, self._salt = join.meaning, join.salt
-            self._budget, self._levels = join.budget, join.levels
+            self._levels = join.levels
             # One unit for the seeds: it ends with them.
             self.added = 1
         now = self._now()
         if max(self._expiry.values(), default=0.0) <= self._real:
             self._ends = now + join.limit
+            self._budget = join.budget if join.budget >= 0 else self._budget
         self._seq[join.name], self._expiry[join.name] = 0, now + join.ttl
-        return Joined(self.meaning, self._salt, self._seeded, int(self._ends - now))
+        left = int(self._ends - now)
+        return Joined(self.meaning, self._salt, self._seeded, left, self._budget)
 
     def _give_back(self, name: str, now: float) -> None:
         """End a session: what it had goes to the front of the queues, and its hosts are free."""

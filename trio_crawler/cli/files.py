@@ -20,7 +20,7 @@ STANDARD_OUTPUT = "-"
 PRIVATE, SHARED = 0o600, 0o666
 """The permissions of a new file: only its owner reads it, or the umask decides who does."""
 
-PROCESSES = "processes"
+PROCESSES, LEFT = "processes", "left"
 """The part of a crawl directory with a crawl by several processes that is not finished."""
 
 PRIVATE_DIRECTORY = 0o700

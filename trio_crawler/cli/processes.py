@@ -36,9 +36,9 @@ from trio_crawler.cli.exit import (
     colored,
     complain,
     guarded,
-    tell,
 )
 from trio_crawler.cli.files import (
+    LEFT,
     PRIVATE,
     PRIVATE_DIRECTORY,
     PROCESSES,
@@ -120,14 +120,14 @@ def _run(options: CrawlOptions) -> int:
             with Screen(live=options.level >= NORMAL, color=color) as screen:
                 kept = [lock, held]
                 crawled = trio.run(_crawled, options, home, shared, server, screen, kept)
-        crew, is_finished = crawled
+        crew, left = crawled
         if crew.failed is not None:
             return crew.failed
         if len(SIGNALS.received) > 1:
             name = name_of(SIGNALS.received[1])
             complain(f"stopped at once by {name}: the same command goes on")
             return INTERRUPTED
-        status = _reported(options, home, is_finished=is_finished)
+        status = _reported(options, home, left)
         return status or (FAULT if crew.complained else 0)
 
 
@@ -177,8 +177,8 @@ async def _crawled(
     server: subprocess.Popen[bytes],
     screen: Screen,
     kept: list[int],
-) -> tuple[_Crew, bool]:
-    """Crawl by the processes, until all have ended; return whether the crawl is finished."""
+) -> tuple[_Crew, int]:
+    """Crawl by the processes, until all have ended; return how many URLs wait for a later run."""
     async with opened_store(shared.store, shared.crawl) as store:
         crew = _Crew(options, home, shared, store.counts, store.release, screen, kept)
         with crew.scope:
@@ -188,7 +188,8 @@ async def _crawled(
                 await crew.run()
                 nursery.cancel_scope.cancel("all workers have ended")
         counts = None if crew.failed is not None else await store.counts()
-    return crew, counts is not None and counts.added == counts.done
+    # The seeds count as one more until all are read.
+    return crew, 0 if counts is None else counts.added - counts.done
 
 
 class _Crew:
@@ -394,8 +395,11 @@ def _how(directory: Path) -> End | None:
         return None
 
 
-def _reported(options: CrawlOptions, home: Path, *, is_finished: bool) -> int:
-    """Merge the directories of the workers, print the report and return the exit status."""
+def _reported(options: CrawlOptions, home: Path, left: int) -> int:
+    """Merge the directories of the workers, print the report and return the exit status.
+
+    So many URLs are `left` for a later run.
+    """
     directory, made = home.parent, home / "merged"
     if not (parts := _parts(home)):
         complain("stopped before the crawl could begin")
@@ -406,18 +410,17 @@ def _reported(options: CrawlOptions, home: Path, *, is_finished: bool) -> int:
         with naming("--warc", options.warc):
             _concatenate([*home.glob(f"[0-9]*/{_ARCHIVE}*")], options.warc)
     os.replace(made / _NAME, directory / _NAME)
+    (home / LEFT).write_text(str(left))
     names = {each.name for each in fields(SharedOptions)}
     given: dict[str, Any] = {name: getattr(options, name) for name in names}
     told = ReportOptions(
         **given, directory=str(directory), changes=False, full=options.level > NORMAL
     )
     status = printed(told, _check)
-    if is_finished:
+    if not left:
         done = home.with_suffix(_DONE)
         home.rename(done)
         shutil.rmtree(done, ignore_errors=True)
-    else:
-        tell("The crawl is not finished: the same command goes on, also with other --processes")
     return status
 
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
-from trio_crawler import History, Politeness, report, store
+from trio_crawler import History, Politeness, Statistics, report, store
 from trio_crawler.cli.directory import protect_crawl_files
 from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.exports import as_it_is, exports
+from trio_crawler.cli.files import LEFT, PROCESSES
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.results import Results
 from trio_crawler.cli.shared_options import ReportOptions, refuse_without_check
@@ -79,7 +82,7 @@ def printed(options: ReportOptions, check_signals: Callable[[], None]) -> int:
         files = [*map(stack.enter_context, exports(options, named=named, ledger=ledger))]
         results.read(history, files, check_signals, add=results.add, changes=options.changes)
         early = "" if run is None or run.how not in _EARLY else run.how
-        statistics = history.statistics()
+        statistics = _statistics(history, options)
         waiting = statistics.waiting + statistics.in_flight
         return results.finish(
             partial(_facts, history, options, run, known, early),
@@ -88,6 +91,16 @@ def printed(options: ReportOptions, check_signals: Callable[[], None]) -> int:
             ended=early or ("URLs wait for its next run" if waiting else ""),
             more=_NO_CHANGES if options.changes and history.walks < 2 else "",
         )
+
+
+def _statistics(history: History, options: ReportOptions) -> Statistics:
+    """Return the counts of a crawl; several processes may have left URLs for a later run."""
+    found, left = history.statistics(), Path(options.directory, PROCESSES, LEFT)
+    try:
+        waiting = int(left.read_text())
+    except (OSError, ValueError):
+        return found
+    return replace(found, admitted=found.admitted + waiting, waiting=found.waiting + waiting)
 
 
 def _facts(
@@ -104,7 +117,7 @@ def _facts(
             nofollow=not known.ignore_nofollow,
         )
     return report.CrawlFacts(
-        history.statistics(),
+        _statistics(history, options),
         (None if run is None else run.workers) or 0,
         seeds=known.seeds,
         ended=early,

@@ -60,8 +60,7 @@ async def shared_frontier(options: CrawlOptions, plan: Plan) -> AsyncIterator[Sh
     """
     shared = Shared(*options.shared or ("", ""))
     strands = shared.strands
-    # The page budget is that of all workers.
-    given = {**meaning_of(options, plan.seeds), "max_pages": options.max_pages}
+    given = meaning_of(options, plan.seeds)
     async with opened_store(shared.store, shared.crawl) as store:
         stored = await store.meaning()
         if stored is not None:
@@ -136,7 +135,11 @@ def _show(crawl: str, counts: SharedCounts, as_json: bool) -> None:
         return
     ended = ", and the crawl is over" if over else ""
     seeds = "" if counts.seeded else ", and the given URLs are not all read"
-    print(f"Crawl {visible(crawl)}: {admitted:,} URLs admitted{seeds}{ended}")
+    print(f"Crawl {visible(crawl)}: {_count(admitted, 'URL')} admitted{seeds}{ended}")
     print(f"{done:,} done, {waiting:,} waiting, {out:,} with workers")
     for name, hosts in workers.items():
-        print(f"worker {visible(name)}: {hosts:,} host{'' if hosts == 1 else 's'}")
+        print(f"worker {visible(name)}: {_count(hosts, 'host')}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

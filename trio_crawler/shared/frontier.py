@@ -68,8 +68,7 @@ _PORTION = 500
 _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
 _REMEDY = "give another name, or drop that crawl"
-_SALT = _WORD = 16
-_STRANDS = "strands"
+_STRANDS, _SALT, _WORD = "strands", 16, 16
 # Milliseconds that each program can count.
 _ENDLESS = 1 << 52
 
@@ -102,8 +101,8 @@ class SharedFrontier:
     Admission, levels, the page budget and the end are those of the whole crawl; politeness is
     kept, since one worker at a time holds a host. The time budget of the first worker ends all at
     the same moment, by the store's clock; a later one may have a shorter one of its own. When all
-    have left, that of the next one counts for all. Traps, retries, copies and cookies are those of
-    each worker, and a URL keeps the redirects that it was first found with.
+    have left, the next one may bring other budgets of pages and time. Traps, retries, copies and
+    cookies are those of each worker, and a URL keeps the redirects that it was first found with.
 
     With a `directory` it keeps its outcomes there, as `SqliteFrontier` does, with `settings` for
     readers of the directory: enter it by `async with`. Each transaction is on the disk before the
@@ -203,8 +202,8 @@ class SharedFrontier:
     async def open(self, plan: Plan) -> None:
         """Join the crawl. Raises ArgumentError for a plan that workers cannot share.
 
-        Raises RuntimeError when called again, DifferentCrawl if the crawl has another meaning, and
-        Refused if there is none yet and this worker brings none.
+        Raises RuntimeError when called again, DifferentCrawl if the crawl has another meaning or
+        its workers another budget, Refused if there is none yet and this worker brings none.
         """
         check_in_trio("SharedFrontier")
         if self._plan is not None:
@@ -216,7 +215,6 @@ class SharedFrontier:
             raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
-        # The store keeps the levels and the page budget.
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
@@ -226,6 +224,8 @@ class SharedFrontier:
         joined = msgspec.msgpack.decode(reply, type=Joined)
         stored, given = json.loads(joined.meaning), json.loads(self._meaning or "{}")
         self._leases.strands = stored.pop(_STRANDS, 1)
+        if budget >= 0:
+            stored["max_pages"], given["max_pages"] = joined.budget, budget
         try:
             DifferentCrawl.check("the store", stored, given, _REMEDY)
             self._check_strands(plan)

@@ -70,9 +70,9 @@ SharedStore.__module__ = "trio_crawler.shared"
 class Join(msgspec.Struct, array_like=True):
     """A worker joins: its name, which no other has had, and its lease.
 
-    The first one brings the meaning and the salt of the crawl (in hexadecimal), its page budget,
-    -1 for none, and whether its levels are kept. Another one may leave the meaning empty. All end
-    after the `limit` of the first one, or of the one that comes when all others have left.
+    The first one brings the meaning and the salt of the crawl (in hexadecimal), and whether its
+    levels are kept. Another one may leave the meaning empty. The page `budget`, -1 for that of the
+    crawl, and the `limit` count for all if no other worker is there.
     """
 
     name: str
@@ -85,15 +85,16 @@ class Join(msgspec.Struct, array_like=True):
 
 
 class Joined(msgspec.Struct, array_like=True):
-    """The meaning and the salt of the crawl, whether its seeds have been read, and its time left.
+    """The meaning and the salt of the crawl, whether its seeds have been read, and what is left.
 
-    `left` is negative if the time is over.
+    `left` is the time, negative if that is over, and `budget` the pages, -1 for any number.
     """
 
     meaning: str
     salt: str
     seeded: bool
     left: int
+    budget: int
 
 
 class Child(NamedTuple):

@@ -87,19 +87,21 @@ local function join()
     call('SET', T..':meaning', meaning)
     call('SET', T..':salt', salt)
     -- One unit for the seeds: it ends with them.
-    call('HSET', N, 'added', 1, 'done', 0, 'spent', 0, 'out', 0, 'budget', num(budget),
+    call('HSET', N, 'added', 1, 'done', 0, 'spent', 0, 'out', 0, 'budget', -1,
          'levels', levels and 1 or 0, 'level', 0, 'open', 0)
   end
   local now, real = clock()
-  -- Who comes when all have left goes on with a crawl that was stopped, or whose time is over.
+  -- Who comes when all have left goes on with a crawl that was stopped, or whose budget is spent.
   if call('ZCOUNT', SESSIONS, num(real + 1), '+inf') == 0 then
     call('HDEL', N, 'stop')
     call('HSET', N, 'ends', num(now + limit))
+    if budget >= 0 then call('HSET', N, 'budget', num(budget)) end
   end
   call('HSET', key('w', name), 'seq', 0)
   call('ZADD', SESSIONS, num(now + ttl), name)
   return cmsgpack.pack({stored or meaning, call('GET', T..':salt'),
-                        call('HEXISTS', N, 'seeded') == 1, call('HGET', N, 'ends') - now})
+                        call('HEXISTS', N, 'seeded') == 1, call('HGET', N, 'ends') - now,
+                        tonumber(call('HGET', N, 'budget'))})
 end
 
 local function leave()
