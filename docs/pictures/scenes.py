@@ -15,7 +15,6 @@ from typing import Any
 import chapter
 import edge_modern
 import edge_trio
-import either
 import httpx
 import modern
 import nursery
@@ -95,11 +94,6 @@ def without_shutdown() -> Iterator[None]:
     finally:
         if kept:
             asyncio.Queue.shutdown = kept
-
-
-def modern_crawls() -> list[Record]:
-    with without_shutdown():
-        return crawls(modern, run_asyncio)
 
 
 def own_crawler() -> list[Record]:
@@ -244,10 +238,7 @@ STREAM = {
 SCENES = {
     "chapter": ladder("The chapter's workers, on asyncio", chapter, run_asyncio),
     "nursery": ladder("A task for each page, in one nursery", nursery, run_trio),
-    "modern": Scene("A task group and a queue, on asyncio", [("", modern_crawls)]),
     "workers": ladder("Workers, a channel and a count, on Trio", workers, run_trio),
-    "either-asyncio": ladder("The anyio version on asyncio", either, run_asyncio),
-    "either-trio": ladder("The anyio version on Trio", either, run_trio),
     "trio-crawler": Scene(
         "trio_crawler with four workers",
         [("", own_crawler)],
