@@ -80,7 +80,11 @@ def test_the_page_budget_of_a_crawl_waits_in_the_store_for_no_one(
         assert crawl("worker", *words, "--max-pages", "2", server.url).returncode == 0
         shown = crawl("status", *words).stdout
         told = json.loads(crawl("status", *words, "--json").stdout)
-        assert crawl("worker", *words).returncode == 3
+        spent = crawl("worker", *words)
+        more = crawl("worker", *words, "--max-pages", "4")
+    assert spent.returncode == 3
+    assert "no pages left: a worker with a greater --max-pages goes on\n" in spent.stdout
+    assert "admitted 2 = 2 pages" in more.stdout
     assert shown == f"Crawl {name}: 4 URLs admitted\n2 done, 2 waiting, 0 with workers\n"
     counts = {"admitted": 4, "done": 2, "waiting": 2, "with_workers": 0, "workers": {}}
     assert told == {"crawl": name, **counts, "seeded": True, "over": False}
@@ -187,6 +191,7 @@ def test_the_directories_of_workers_are_merged_and_report_the_whole_crawl(
     assert first.returncode == 0
     shown = crawl("report", "one", "--jsonl", "one.jsonl", cwd=tmp_path)
     assert "admitted 2 = 2 pages" in shown.stdout
+    assert "complete" not in shown.stdout
     assert len(urls(tmp_path / "one.jsonl")) == 2
     merged = crawl("merge", "one", "-o", "out", cwd=tmp_path)
     assert (merged.returncode, merged.stdout) == (0, "2 URLs in out\n")

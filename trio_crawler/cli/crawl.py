@@ -19,6 +19,7 @@ from trio_crawler import (
     Crawler,
     Limits,
     Page,
+    Reason,
     Sitemaps,
     StoreError,
     normalise,
@@ -60,6 +61,7 @@ UNCHECKED = "and this crawl checks no links: --check says which it does"
 """Why the options of a check are refused."""
 
 _FAILED = "its directory failed"
+_SPENT = "The crawl has no pages left: a worker with a greater --max-pages goes on"
 _MOST_DOUBTFUL = 20
 """The most hosts that are asked for a URL that cannot exist."""
 
@@ -291,6 +293,12 @@ class _Crawl:
                 for export in self._late
                 if not export.whole and not export.error
             ]
+            if options.shared:
+                from trio_crawler.shared import SharedFrontier
+
+                shared = crawler.frontier
+                if isinstance(shared, SharedFrontier) and shared.ended is Reason.PAGE_BUDGET:
+                    unwritten.append(_SPENT)
             if self._resumed:
                 all_runs = f"'report {options.directory}' has"
                 unwritten.insert(0, f"The report does not have all runs: {all_runs}")

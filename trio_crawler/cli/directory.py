@@ -18,7 +18,7 @@ from trio_crawler.cli.build import Plan
 from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.shared_options import SharedOptions
+from trio_crawler.cli.shared_options import Shared, SharedOptions
 from trio_crawler.report import to_jsonl
 from trio_crawler.shared import SharedFrontier
 from trio_crawler.store import End, Stream
@@ -131,6 +131,7 @@ def settings_of(options: CrawlOptions, plan: Plan) -> dict[str, Any]:
         "insecure_hosts": list(plan.insecure_hosts),
         "credentials": plan.fetch.sends_credentials,
         "texts": options.links is not None,
+        "part": options.shared is not None and not Shared(*options.shared).silent,
         "warc": _relative(options.warc, options.directory or "."),
     }
 

@@ -34,6 +34,7 @@ class _Settings(msgspec.Struct):
     was, and without `base` it was one of servers.
     """
 
+    part: bool = False
     seeds: tuple[str, ...] = ()
     insecure_hosts: tuple[str, ...] = ()
     checks: bool | None = None
@@ -106,7 +107,7 @@ def _statistics(history: History, options: ReportOptions) -> Statistics:
 def _facts(
     history: History, options: ReportOptions, run: store.Run | None, known: _Settings, early: str
 ) -> report.CrawlFacts:
-    polite = None
+    polite, finished = None, run is not None and run.how is store.End.FINISHED
     if known.per_host is not None:
         polite = Politeness(
             per_host=known.per_host,
@@ -127,7 +128,8 @@ def _facts(
         hosts=history.hosts(),
         sitemaps=history.sitemaps(),
         listing=history.listing,
-        directory=options.directory,
+        # What waits is with the store of the workers.
+        directory="" if known.part and not finished else options.directory,
         spent=run is not None and run.how is store.End.SPENT,
         cookies=known.cookies,
         credentials=known.credentials,

@@ -115,8 +115,8 @@ class SharedFrontier:
 
     The crawl is not over before a worker has told all of its `seeds`. If a worker has only some of
     them, or if another one tells them, let it have none: `seeds=False`.
-
-    `run` raises Refused if the store has given its hosts to others.
+    `ended` is why it was ended early, None if it was not. `run` raises Refused if the store has
+    given its hosts to others.
     """
 
     __module__ = "trio_crawler.shared"
@@ -153,7 +153,7 @@ class SharedFrontier:
         # For those who look at the store; the last part is new at each start.
         self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:_WORD]}"
         self._plan: Plan | None = None
-        self._ended: Reason | None = None
+        self.ended: Reason | None = None
         self._joined = self._seeded = self._over = False
         self._salt = b""
         # The keys that this worker has found or was granted.
@@ -186,10 +186,10 @@ class SharedFrontier:
             return
         how, now = End.FINISHED, trio.current_time()
         if not self._over:
-            early = End.SPENT if self._ended is Reason.PAGE_BUDGET else End.STOPPED
-            how = End.CUT_SHORT if self._ended is None else early
+            early = End.SPENT if self.ended is Reason.PAGE_BUDGET else End.STOPPED
+            how = End.CUT_SHORT if self.ended is None else early
         hosts = [] if self._plan is None else self.hosts.statistics(now).values()
-        await self._directory.close(how, hosts, None if self._over else self._ended)  # noqa: ASYNC102 - it shields itself
+        await self._directory.close(how, hosts, None if self._over else self.ended)  # noqa: ASYNC102 - it shields itself
 
     def __repr__(self) -> str:
         return f"<SharedFrontier: {len(self._leases)} hosts held, {len(self._out)} jobs out>"
@@ -253,7 +253,7 @@ class SharedFrontier:
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            if self._seeds and not self._seeded and self._ended is None:
+            if self._seeds and not self._seeded and self.ended is None:
                 await self._seed(self._plan)
             async with trio.open_nursery() as nursery:
                 start_soon(nursery, self.hosts.keep_time)
@@ -342,7 +342,7 @@ class SharedFrontier:
         stored = StoredJob.of(job, self._out.pop((job.purpose, job.url)).number)
         self._at_risk -= 1
         self._handed -= job.purpose in COUNTED
-        if self._ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
+        if self.ended is not None or trio.current_time() + seconds >= self.hosts.deadline:
             self._left += job.purpose in COUNTED
             self.hosts.drop(attempt)
             self._noted.set()
@@ -354,8 +354,8 @@ class SharedFrontier:
     def end(self, reason: Reason) -> None:
         """Start no more jobs, for a `reason`: others, or a later run, have those that wait."""
         check_kind("reason", reason, Reason, "a Reason")
-        if self._ended is None:
-            self._ended = reason
+        if self.ended is None:
+            self.ended = reason
             if self._plan is not None:
                 self.hosts.seeding.scope.cancel("the crawl has ended early")
         self._noted.set()
@@ -381,7 +381,7 @@ class SharedFrontier:
     def _choose(self, last: bool) -> Job | None:
         """Return the job to start now; None after the lease, or if too many are at risk."""
         most = 0 if self._plan is None else 2 * self._plan.workers
-        if self._ended is not None or self._at_risk >= most:
+        if self.ended is not None or self._at_risk >= most:
             return None
         if trio.current_time() >= self._deadline:
             return None
@@ -421,7 +421,7 @@ class SharedFrontier:
         while True:
             self.jobs.hand_out()
             idle = not (self._at_risk or self._next.found)
-            if self._over or (self._ended is not None and idle):
+            if self._over or (self.ended is not None and idle):
                 return
             with trio.move_on_after(min(_EVERY, max(_PAUSE / 2, self._due))):
                 await self._noted.wait()
@@ -444,7 +444,7 @@ class SharedFrontier:
             self._noted.set()
             self._urgent.set()
         self._sent = changes
-        leases, hosts, ends = self._leases, self.hosts, self._ended is not None
+        leases, hosts, ends = self._leases, self.hosts, self.ended is not None
         back = leases.back(hosts, began)
         short = self.jobs.idle > 0 or hosts.waiting < plan.workers
         want = min(max(plan.workers // 2, 1), _MOST_HOSTS - len(leases)) if short else 0
@@ -494,7 +494,7 @@ class SharedFrontier:
             found.told.set()
         if reply.over:
             self.end(Reason(reply.over))
-        if self._ended is None:
+        if self.ended is None:
             self._leases.part(self.hosts, reply.shed, now)
             self._leases.share(self.hosts, jobs, now)
             self.hosts.admit(jobs)
