@@ -244,6 +244,10 @@ def test_every_public_name_says_what_it_is(name: str) -> None:
 FUNCTIONS = (type(public), property, classmethod, staticmethod)
 
 
+# The first page of the reference tells of these, for all arguments.
+ANY = {"ArgumentError", "TypeError", "ValueError"}
+
+
 def callables(name: str) -> Iterator[tuple[str, Callable[..., object], str]]:
     """Yield what a public name lets somebody call, and all that is said of its parameters."""
     found, said = value(name), inspect.getdoc(value(name)) or ""
@@ -259,9 +263,15 @@ def callables(name: str) -> Iterator[tuple[str, Callable[..., object], str]]:
 
 
 @for_each("name", sorted(set(public()) - set(PLAIN)))
-def test_each_parameter_of_a_public_name_is_told_of_by_its_name(name: str) -> None:
+def test_a_public_name_tells_of_each_parameter_and_of_each_error_by_its_name(name: str) -> None:
     for what, each, said in callables(name):
         taken = set(inspect.signature(each).parameters) - {"self", "cls"}
+        own = vars(each) if inspect.isclass(each) else {"__init__": each}
+        code = own.get("__post_init__", own.get("__init__"))
+        written = inspect.isfunction(code) and code.__code__.co_filename.endswith(".py")
+        source = inspect.getsource(code) if written else ""
+        raised = re.findall(r"^ +raise ([A-Z]\w+)\(", source, re.MULTILINE)
+        taken |= {error for error in raised if error not in ANY}
         assert {one for one in taken if not re.search(rf"\b{one}\b", said)} == set(), what
 
 

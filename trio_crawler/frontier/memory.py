@@ -84,7 +84,8 @@ class MemoryFrontier:
     async def run(self) -> None:
         """Admit the first jobs of the plan; return when every admitted URL is settled.
 
-        Then it closes the channel, which ends the loops of the workers.
+        Then it closes the channel, which ends the loops of the workers. Raises RuntimeError before
+        `open`.
         """
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")

@@ -197,7 +197,8 @@ class SqliteFrontier(Kept):
     async def run(self) -> None:
         """Resume the crawl; return when every job is settled, or the crawl was ended early.
 
-        All changes are written then. Raises StoreError if one cannot be written.
+        All changes are written then. Raises StoreError if one cannot be written, and RuntimeError
+        before `open`.
         """
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")

@@ -249,7 +249,7 @@ class SharedFrontier:
         return int(self._ttl * 1000)
 
     async def run(self) -> None:
-        """Seed the crawl, and do its work; return when it is over, or was ended early."""
+        """Seed the crawl and work; return when that is over. Raises RuntimeError before `open`."""
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
