@@ -295,6 +295,7 @@ SETTINGS = {
     "insecure_hosts": [],
     "texts": False,
     "warc": None,
+    "part": False,
     "owner": False,
     "folder": None,
     "base": None,

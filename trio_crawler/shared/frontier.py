@@ -30,6 +30,7 @@ from trio_crawler.arguments import (
     check_path,
     check_whole,
 )
+from trio_crawler.frontier.journal import most_at_risk
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
@@ -161,7 +162,7 @@ class SharedFrontier:
         self._leases = Leases(strands)
         # The jobs that tasks have, and how many of them the store does not know as ended.
         self._out: dict[tuple[Purpose, str], StoredJob] = {}
-        self._at_risk = self._handed = self._left = 0
+        self._at_risk = self._most_out = self._handed = self._left = 0
         self._next, self._sent = _Changes(), _Changes()
         self._seq = self._added = self._done = 0
         self._deadline = -math.inf
@@ -215,6 +216,7 @@ class SharedFrontier:
             raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
+        self._most_out = most_at_risk(plan.workers)
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
@@ -330,8 +332,7 @@ class SharedFrontier:
             changes.pages += job.purpose is Purpose.PAGE
             changes.spent += isinstance(settlement.outcome, Page | Failure)
             # The next call is made at once if it has much to tell, or if the workers wait.
-            ended, workers = len(changes.ended), 0 if self._plan is None else self._plan.workers
-            if 4 * ended >= 3 * workers or ended == self._at_risk:
+            if 8 * (ended := len(changes.ended)) >= 3 * self._most_out or ended == self._at_risk:
                 self._urgent.set()
         self._noted.set()
 
@@ -380,8 +381,7 @@ class SharedFrontier:
 
     def _choose(self, last: bool) -> Job | None:
         """Return the job to start now; None after the lease, or if too many are at risk."""
-        most = 0 if self._plan is None else 2 * self._plan.workers
-        if self.ended is not None or self._at_risk >= most:
+        if self.ended is not None or self._at_risk >= self._most_out:
             return None
         if trio.current_time() >= self._deadline:
             return None
