@@ -171,8 +171,8 @@ async def test_urls_never_tried_come_before_retries_but_every_eleventh_turn_is_a
         await opened.open(plan)
         nursery.start_soon(opened.run)
         await taken(opened, 1)
-        tried = [Job(f"{HOME}tried{number}") for number in range(5)]
-        new = [Job(f"{HOME}new{number}") for number in range(40)]
+        tried = [Job(f"{HOME}tried{number}", referrer=HOME) for number in range(5)]
+        new = [Job(f"{HOME}new{number}", referrer=HOME) for number in range(40)]
         await opened.add(tried)
         await taken(opened, 5)
         for job in tried:

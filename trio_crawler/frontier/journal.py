@@ -27,15 +27,6 @@ MAX_BYTES = 16 * 1024 * 1024
 _T = TypeVar("_T")
 
 
-def most_at_risk(workers: int) -> int:
-    """Return how many URLs may be fetched again after a kill.
-
-    ▶ With 20 for 10 workers a directory takes a third more CPU, and two processes that share a
-    crawl get half as many pages a second, since each message to their store waits for two disks.
-    """
-    return max(64, 2 * workers)
-
-
 class Journal:
     """Collect changes in `batch`, and write one batch at a time in a thread.
 

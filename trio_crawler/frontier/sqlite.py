@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
 from trio_crawler.frontier.join import Join
-from trio_crawler.frontier.journal import Kept, most_at_risk
+from trio_crawler.frontier.journal import Kept
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.frontier.url_index import UrlIndex, known_rules
@@ -147,7 +147,7 @@ class SqliteFrontier(Kept):
         queue = partial(make_queue, plan.order, partial(DiskQueue, self._file))
         self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
         # While the answers to one set of workers are written, the next set is asked for.
-        self._journal.max_at_risk = most_at_risk(plan.workers)
+        self._journal.max_at_risk = 2 * plan.workers
         if not (store.resumed or store.walk.number > 1):
             await trio.lowlevel.checkpoint()
             return None

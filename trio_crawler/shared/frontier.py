@@ -30,7 +30,6 @@ from trio_crawler.arguments import (
     check_path,
     check_whole,
 )
-from trio_crawler.frontier.journal import most_at_risk
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
@@ -63,15 +62,15 @@ _MOST_HOSTS, _MOST_JOBS = 256, 20_000
 _MOST_FOUND = 5_000
 """The most jobs that one message tells of: the server takes about 6 us for each."""
 
-_PORTION = 500
+# ▶ With twice five tasks half as many pages a second: a message waits for two disks.
+MOST_AT_RISK, _PORTION = 64, 500
 # Seconds: how long a call waits for more to send; the longest time between two calls; and before
 # the end of its lease from which on a worker starts no request.
 _PAUSE, _EVERY, _MARGIN = 0.02, 0.25, 1.0
 _LEAVING = 5.0
 _REMEDY = "give another name, or drop that crawl"
 _STRANDS, _SALT, _WORD = "strands", 16, 16
-# Milliseconds that each program can count.
-_ENDLESS = 1 << 52
+_ENDLESS = 1 << 52  # milliseconds that each program can count
 
 
 @dataclass(slots=True)
@@ -216,7 +215,7 @@ class SharedFrontier:
             raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
-        self._most_out = most_at_risk(plan.workers)
+        self._most_out = max(MOST_AT_RISK, 2 * plan.workers)
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
@@ -332,7 +331,8 @@ class SharedFrontier:
             changes.pages += job.purpose is Purpose.PAGE
             changes.spent += isinstance(settlement.outcome, Page | Failure)
             # The next call is made at once if it has much to tell, or if the workers wait.
-            if 8 * (ended := len(changes.ended)) >= 3 * self._most_out or ended == self._at_risk:
+            ended, workers = len(changes.ended), 0 if self._plan is None else self._plan.workers
+            if 4 * ended >= 3 * workers or ended == self._at_risk:
                 self._urgent.set()
         self._noted.set()
 
