@@ -188,8 +188,8 @@ async def _crawled(
                 await crew.run()
                 nursery.cancel_scope.cancel("all workers have ended")
         counts = None if crew.failed is not None else await store.counts()
-    # The seeds count as one more until all are read.
-    return crew, 0 if counts is None else counts.added - counts.done
+    # The seeds count as one more until all are read, and before the crawl has begun.
+    return crew, 1 if counts is None else counts.added - counts.done
 
 
 class _Crew:

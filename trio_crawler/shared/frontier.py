@@ -300,8 +300,8 @@ class SharedFrontier:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         found = None if self._over else self._find(jobs)
-        waits = len(self._next.found) >= _MOST_FOUND or any(job.referrer for job in jobs)
-        if found is None or not waits:
+        seeds = all(job.purpose is Purpose.PAGE and job.referrer is None for job in jobs)
+        if found is None or (seeds and len(self._next.found) < _MOST_FOUND):
             # A stream gives its seeds one by one: a call for each would take 3 ms.
             await trio.lowlevel.cancel_shielded_checkpoint()
             return 0 if found is None else len(found.jobs)
