@@ -38,15 +38,15 @@ class _Bad(NamedTuple):
 
 def _bad(finding: Finding) -> _Bad:
     last = finding.chain[-1].url if finding.chain else ""
-    return _Bad(finding.verdict, finding.code, _pattern(finding), _pattern(finding, last))
+    patterns = _pattern(finding, bad_url(finding)), _pattern(finding, last)
+    return _Bad(finding.verdict, finding.code, *patterns)
 
 
-def _pattern(finding: Finding, url: str | None = None) -> str:
-    """Return what is wrong, or a URL, with "*" for the path of the page without its ending.
+def _pattern(finding: Finding, url: str) -> str:
+    """Return a URL with "*" for the path of the page without its ending.
 
     A template gives each page such a link of its own: "Edit this page", a canonical link.
     """
-    url = bad_url(finding) if url is None else url
     page = (finding.page or "").partition("?")[0]
     path = page[len(origin_of(page)) :].strip("/")
     stem = path.rpartition(".")[0] or path
@@ -98,7 +98,7 @@ class Row:
         """Return the lines of a target that many pages have."""
         first, pages = members[0], len({each.page for each in members})
         where = f"{self.page(first.page)}{':' if first.line else ''}{_place(first).strip()}"
-        told = f"{self.near(first.page, _pattern(first))}{_written(first, bad_url(first))}"
+        told = f"{self.near(first.page, _bad(first).url)}{_written(first, bad_url(first))}"
         on = f"{count(len(members), 'link')} on {count(pages, 'page')}"
         return [
             f"  {self.why(first)}: {told}, {on}",

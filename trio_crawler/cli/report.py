@@ -86,7 +86,7 @@ def printed(options: ReportOptions, check_signals: Callable[[], None]) -> int:
         statistics = _statistics(history, options)
         waiting = statistics.waiting + statistics.in_flight
         return results.finish(
-            partial(_facts, history, options, run, known, early),
+            partial(_facts, history, options, run, known, early, statistics),
             files,
             owner=known.owner,
             ended=early or ("URLs wait for its next run" if waiting else ""),
@@ -105,7 +105,12 @@ def _statistics(history: History, options: ReportOptions) -> Statistics:
 
 
 def _facts(
-    history: History, options: ReportOptions, run: store.Run | None, known: _Settings, early: str
+    history: History,
+    options: ReportOptions,
+    run: store.Run | None,
+    known: _Settings,
+    early: str,
+    statistics: Statistics,
 ) -> report.CrawlFacts:
     polite, finished = None, run is not None and run.how is store.End.FINISHED
     if known.per_host is not None:
@@ -118,7 +123,7 @@ def _facts(
             nofollow=not known.ignore_nofollow,
         )
     return report.CrawlFacts(
-        _statistics(history, options),
+        statistics,
         (None if run is None else run.workers) or 0,
         seeds=known.seeds,
         ended=early,

@@ -161,7 +161,7 @@ class SharedFrontier:
         self._leases = Leases(strands)
         # The jobs that tasks have, and how many of them the store does not know as ended.
         self._out: dict[tuple[Purpose, str], StoredJob] = {}
-        self._at_risk = self._most_out = self._handed = self._left = 0
+        self._at_risk = self._most_at_risk = self._handed = self._left = 0
         self._next, self._sent = _Changes(), _Changes()
         self._seq = self._added = self._done = 0
         self._deadline = -math.inf
@@ -215,7 +215,7 @@ class SharedFrontier:
             raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
-        self._most_out = max(MOST_AT_RISK, 2 * plan.workers)
+        self._most_at_risk = max(MOST_AT_RISK, 2 * plan.workers)
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
@@ -266,7 +266,7 @@ class SharedFrontier:
                 await self._leave()  # noqa: ASYNC102 - it shields itself
 
     async def _leave(self) -> None:
-        """Give back all hosts and jobs: other workers get them at once."""
+        """Give back all hosts and jobs, so that other workers get them at once."""
         with trio.move_on_after(_LEAVING, shield=True):
             await self._store.call("leave", packed(self._name))
 
@@ -381,7 +381,7 @@ class SharedFrontier:
 
     def _choose(self, last: bool) -> Job | None:
         """Return the job to start now; None after the lease, or if too many are at risk."""
-        if self.ended is not None or self._at_risk >= self._most_out:
+        if self.ended is not None or self._at_risk >= self._most_at_risk:
             return None
         if trio.current_time() >= self._deadline:
             return None
