@@ -19,8 +19,7 @@ import trio
 
 from trio_crawler.arguments import check_callable, check_kind
 from trio_crawler.crawler import Crawler
-from trio_crawler.engine.exceptions import Caught, raise_bare
-from trio_crawler.engine.outbox import SECOND_READER
+from trio_crawler.engine.outbox import SECOND_READER, Caught, raise_bare
 from trio_crawler.model import Outcome, Reason, Statistics
 
 _Open: TypeAlias = Callable[[], Crawler | AbstractAsyncContextManager[Crawler]]

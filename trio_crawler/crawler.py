@@ -12,9 +12,8 @@ import httpx
 import trio
 
 from trio_crawler.engine.build import Engine
-from trio_crawler.engine.exceptions import BareExceptions, url_noted
-from trio_crawler.engine.handler import Retry, fetch_once
-from trio_crawler.engine.outbox import HOW_TO_ITERATE, Outbox, outcome_block
+from trio_crawler.engine.handler import Retry, fetch_once, url_noted
+from trio_crawler.engine.outbox import HOW_TO_ITERATE, BareExceptions, Outbox, outcome_block
 from trio_crawler.engine.tasks import Crew
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics

@@ -20,7 +20,7 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "Why does the count begin at one?",
-        "frontier/join.py",
+        "frontier/memory.py",
         "self.unfinished = 1",
         "self.unfinished = 0",
         "seeded",
@@ -52,7 +52,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What keeps a URL from being fetched twice?",
-        "frontier/seen.py",
+        "frontier/memory.py",
         "self._done.add(key)",
         "pass",
         "small",
@@ -60,7 +60,7 @@ MUTATIONS = (
     ),
     Mutation(
         "Why are the hops of a redirect kept?",
-        "frontier/seen.py",
+        "frontier/memory.py",
         "self._hops[key] = job.url",
         "pass",
         "redirects",
@@ -172,7 +172,7 @@ MUTATIONS = (
     ),
     Mutation(
         "What becomes of links that are found after the end?",
-        "engine/rules.py",
+        "engine/links.py",
         "return hosts.ended",
         "return None",
         "stops",

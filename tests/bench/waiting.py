@@ -24,7 +24,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.memory import Seen
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.page.url_set import UrlSet

@@ -64,7 +64,7 @@ def test_the_page_shows_what_the_trials_said(
 
 def test_a_line_that_is_not_there_exactly_once_is_an_error(tmp_path: Path) -> None:
     home = trial.copied(tmp_path)
-    wrong = Mutation("?", "frontier/join.py", "self._unfinished = 2", "pass", "small", "")
+    wrong = Mutation("?", "frontier/memory.py", "self._unfinished = 2", "pass", "small", "")
     with pytest.raises(ValueError, match="0 lines"):
         trial.changed(home, wrong)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from trio_crawler import Crawler, Job, Limits, MemoryFrontier, Reason, Traps
 from trio_crawler.engine import rules as rules_module
-from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.links import Rules
 from trio_crawler.frontier import Plan
 from trio_crawler.model import RejectedLink
 from trio_crawler.policy.robots import ALLOW_ALL, KnownRules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trio_crawler import MemoryFrontier, Reason
-from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.links import Rules
 from trio_crawler.engine.sitemaps import SitemapHandler
 from trio_crawler.frontier import Plan
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.memory import Seen
 from trio_crawler.model import Job
 from trio_crawler.page.url_set import UrlSet
 

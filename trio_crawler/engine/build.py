@@ -12,11 +12,10 @@ import trio
 
 from trio_crawler.arguments import check_flag, check_function, check_kind, check_methods
 from trio_crawler.engine.handler import Handler
-from trio_crawler.engine.links import Links
+from trio_crawler.engine.links import CanonicalFolding, Links, Rules
 from trio_crawler.engine.outbox import Counters, Outbox
 from trio_crawler.engine.pages import CheckHandler, PageHandler
 from trio_crawler.engine.repeats import Bounces, Repeats
-from trio_crawler.engine.rules import CanonicalFolding, Rules
 from trio_crawler.engine.sitemaps import ProbeHandler, RobotsHandler, SitemapHandler
 from trio_crawler.engine.tasks import Crew, Seeder, Work, addresses_of, lookup_of, start_lookups
 from trio_crawler.frontier.memory import MemoryFrontier

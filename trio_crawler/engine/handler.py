@@ -1,15 +1,27 @@
-"""The protocol of a handler, one for each purpose of a job, and functions that handlers share."""
+"""One attempt at a job, and the protocol of the handlers, one for each purpose, that judge it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import NamedTuple, Protocol
 
+import msgspec
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.model import REDIRECTS, Attempt, Fault, Fetch, Job, Phase, Reason, Response
+from trio_crawler.model import (
+    REDIRECTS,
+    Attempt,
+    Fault,
+    Fetch,
+    Job,
+    Outcome,
+    Phase,
+    Reason,
+    Response,
+)
 from trio_crawler.net.turn import TURN, Turn
 from trio_crawler.page.link_targets import fragment_of
 from trio_crawler.page.urls import normalise, without_userinfo
@@ -43,6 +55,25 @@ class Handler(Protocol):
 
     async def settled(self, attempt: Attempt) -> Settlement | Retry:
         """Return the settlement of a job after its last attempt, or that this was not the last."""
+
+
+class url_noted(msgspec.Struct):
+    """Add the URL as a note to an exception that leaves the block, without catching it."""
+
+    at: Job | Outcome
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            via = f", linked from {self.at.referrer}" if self.at.referrer else ""
+            error.add_note(f"while crawling {self.at.url}{via}")
 
 
 async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:

@@ -20,10 +20,9 @@ from trio_crawler.engine.handler import (
     redirect_target,
     retry,
 )
-from trio_crawler.engine.links import About, Judged, Links
+from trio_crawler.engine.links import About, CanonicalFolding, Judged, Links
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.engine.repeats import MOST_BYTES, Bounces, Repeats
-from trio_crawler.engine.rules import CanonicalFolding
 from trio_crawler.frontier.protocol import Past
 from trio_crawler.model import (
     REDIRECTS,

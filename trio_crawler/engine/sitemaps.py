@@ -13,7 +13,7 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.engine.handler import Retry, is_redirect, redirect_target, retry
-from trio_crawler.engine.rules import Rules
+from trio_crawler.engine.links import Rules
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import (
     Answer,

@@ -14,7 +14,7 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_function, check_number, several_strings
-from trio_crawler.engine.exceptions import url_noted
+from trio_crawler.engine.handler import url_noted
 from trio_crawler.engine.outbox import Outbox
 from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.model import Fetch, Job, Reason

@@ -5,9 +5,8 @@ that it exchanges with a crawler, and the parts that all frontiers share. `Hosts
 is next and when; `Join` counts the jobs that are not settled; `Seen` decides which URLs are new.
 """
 
-from trio_crawler.frontier.join import Join, JoinStatistics
+from trio_crawler.frontier.memory import Join, JoinStatistics, Seen, Urls
 from trio_crawler.frontier.protocol import Frontier, FrontierStatistics, Past
-from trio_crawler.frontier.seen import Seen, Urls
 from trio_crawler.model import Attempt
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.plan import Plan

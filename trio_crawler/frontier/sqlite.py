@@ -16,8 +16,8 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
-from trio_crawler.frontier.join import Join
 from trio_crawler.frontier.journal import Kept
+from trio_crawler.frontier.memory import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.frontier.url_index import UrlIndex, known_rules

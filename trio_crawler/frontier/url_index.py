@@ -9,7 +9,7 @@ from struct import Struct
 from msgspec.structs import astuple, replace
 
 from trio_crawler.frontier.journal import Journal
-from trio_crawler.frontier.seen import Seen
+from trio_crawler.frontier.memory import Seen
 from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import CHECKS, COUNTED, Job, Purpose, Validator
 from trio_crawler.page.url_set import UrlSet
