@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from trio_crawler import Crawler, Job, Limits, MemoryFrontier, Reason, Traps
-from trio_crawler.engine import rules as rules_module
+from trio_crawler.engine import links as links_module
 from trio_crawler.engine.links import Rules
 from trio_crawler.frontier import Plan
 from trio_crawler.model import RejectedLink
@@ -71,7 +71,7 @@ async def test_a_link_that_is_too_deep_has_that_reason_wherever_it_leads(autojum
 
 
 def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(rules_module, "_MOST_OUT", 10)
+    monkeypatch.setattr(links_module, "_MOST_OUT", 10)
     rules = rules_of()
     for number in range(11):
         rules.outside(Job(f"{OUT}{number}", 1))
@@ -79,7 +79,7 @@ def test_links_that_lead_out_are_forgotten_when_there_are_too_many(monkeypatch):
 
 
 async def test_the_traps_count_a_url_once_until_many_others_have_come(monkeypatch):
-    monkeypatch.setattr(rules_module, "_REMEMBERED", 10)
+    monkeypatch.setattr(links_module, "_REMEMBERED", 10)
     plan, frontier = Plan([SEED], traps=Traps(per_host=22)), MemoryFrontier()
     await frontier.open(plan)
     rules, old = Rules(plan, frontier), [f"{SEED}old/{number}" for number in range(30)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_real_traps import SITES
 
 from trio_crawler import normalise
-from trio_crawler.policy.side_effects import changes_something
+from trio_crawler.policy.url_shapes import changes_something
 
 HOST = "http://h.test"
 CHANGING = """

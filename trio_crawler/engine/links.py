@@ -36,9 +36,8 @@ from trio_crawler.policy.headers import header_directives, meta_directives, name
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, refusal
 from trio_crawler.policy.settings import CHECKED
-from trio_crawler.policy.side_effects import changes_something
 from trio_crawler.policy.traps import HostTraps, Traps
-from trio_crawler.policy.url_shapes import without_session
+from trio_crawler.policy.url_shapes import changes_something, without_session
 
 # The server has no such page; it may have one after another error.
 _GONE = frozenset({400, 404, 410})

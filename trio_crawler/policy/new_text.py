@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trio_crawler.policy.url_shapes import DATE, GENERATED, steps
+from trio_crawler.policy.url_shapes import steps
 
 _BYTES = 2 * 1024 * 1024
 _MASK = 8 * _BYTES - 1
@@ -40,11 +40,8 @@ image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
 
 _EVERY, _ENOUGH = 4, 4_096
 _STEPS_KEPT = 16
-# The weight of a page that leads to the same distances as the pages before, and that of a page
-# without links of its own pattern, such as the days of a calendar.
-_STEADY = _ENDS = 0.1
-# Numbers of 6 or 8 digits are dates if so many times more of them look like dates than not.
-_MOSTLY = 9
+# The weight of a page that leads to the same distances as the pages before.
+_STEADY = 0.1
 
 
 def fingerprint(url: str, body: bytes) -> int:
@@ -196,48 +193,3 @@ class Streak:
         self.steady = 0.0
         if found:
             self._steps.append(kept)
-
-
-class PatternYield:
-    """The yield of one pattern: of its dates and random tokens, and apart of its mere numbers.
-
-    The pages of many numbers must not count against the dates of the pattern, whose limit is far
-    lower. The limits are of pages in a row without new text, as in `Traps`.
-    """
-
-    __slots__ = ("_dates", "_ended", "_limits", "_numbers", "_streaks", "is_over")
-
-    def __init__(self, barren: float, barren_numbers: float) -> None:
-        # By whether a URL is generated.
-        self._limits = (barren_numbers, barren)
-        self._streaks: list[Streak | None] = [None, None]
-        self._ended = [False, False]
-        # Whether some URLs of the pattern are a trap: then `is_barren` tells which.
-        self.is_over = False
-        # Pages whose URLs may have a date without separators, and those that have none.
-        self._dates = self._numbers = 0
-
-    def is_barren(self, url: str) -> bool:
-        """Whether URLs such as this one are a trap."""
-        if not self.is_over:
-            return False
-        start = url.index("/", 8)
-        dated = self._dates > _MOSTLY * self._numbers and DATE.search(url, start) is not None
-        return self._ended[dated or GENERATED.search(url, start) is not None]
-
-    def add(self, url: str, body: bytes, links: Sequence[str], *, leads_on: bool) -> None:
-        """Record a page; `leads_on` is whether it links to new URLs of this pattern."""
-        start = url.index("/", 8)
-        dated = DATE.search(url, start) is not None
-        self._dates += dated
-        self._numbers += not dated
-        dated = dated and self._dates > _MOSTLY * self._numbers
-        generated = dated or GENERATED.search(url, start) is not None
-        if self._ended[generated] or not (generated or leads_on):
-            # Of URLs that are a trap no more pages are examined, so the effort is bounded.
-            return
-        streak = self._streaks[generated] = self._streaks[generated] or Streak()
-        streak.add(url, body, 1.0 if leads_on else _ENDS, links)
-        if streak.barren >= self._limits[generated] or streak.steady >= self._limits[True]:
-            self._ended[generated], self._streaks[generated] = True, None
-            self.is_over = True

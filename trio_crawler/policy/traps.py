@@ -11,10 +11,17 @@ from typing import Self
 
 from trio_crawler.arguments import check_flag, check_number
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import directory, path
-from trio_crawler.policy.new_text import Novelty, PatternYield
+from trio_crawler.page.urls import directory, host, path
+from trio_crawler.policy.new_text import Novelty, Streak
 from trio_crawler.policy.queries import Queries, QueryOrder
-from trio_crawler.policy.url_shapes import key_of, keys_of_one_host, repeats, segments
+from trio_crawler.policy.url_shapes import (
+    DATE,
+    GENERATED,
+    key_of,
+    keys_of_one_host,
+    repeats,
+    segments,
+)
 
 FEW = 20
 """Up to this many URLs, the pages of a pattern are not examined: so few are not a trap."""
@@ -28,6 +35,10 @@ _MANY_QUERIES = 8
 # So many URLs of each pattern are fetched even if a parameter is left out elsewhere.
 _EACH = 2
 _COPIES = 20.0
+# Numbers of 6 or 8 digits are dates if so many times more of them look like dates than not.
+_MOSTLY = 9
+# The weight of a page without links of its own pattern, such as the days of a calendar.
+_ENDS = 0.1
 
 
 class DuplicateBodies:
@@ -134,6 +145,51 @@ class Traps:
         figures = "max_url max_segments max_repeats max_hops barren barren_numbers barren_query"
         endless = dict.fromkeys([*figures.split(), "per_pattern", "per_host"], math.inf)
         return cls(**endless, session_ids=False, permuted_queries=False, duplicates=False)
+
+
+class PatternYield:
+    """The yield of one pattern: of its dates and random tokens, and apart of its mere numbers.
+
+    The pages of many numbers must not count against the dates of the pattern, whose limit is far
+    lower. The limits are of pages in a row without new text, as in `Traps`.
+    """
+
+    __slots__ = ("_dates", "_ended", "_limits", "_numbers", "_streaks", "is_over")
+
+    def __init__(self, barren: float, barren_numbers: float) -> None:
+        # By whether a URL is generated.
+        self._limits = (barren_numbers, barren)
+        self._streaks: list[Streak | None] = [None, None]
+        self._ended = [False, False]
+        # Whether some URLs of the pattern are a trap: then `is_barren` tells which.
+        self.is_over = False
+        # Pages whose URLs may have a date without separators, and those that have none.
+        self._dates = self._numbers = 0
+
+    def is_barren(self, url: str) -> bool:
+        """Whether URLs such as this one are a trap."""
+        if not self.is_over:
+            return False
+        start = url.index("/", 8)
+        dated = self._dates > _MOSTLY * self._numbers and DATE.search(url, start) is not None
+        return self._ended[dated or GENERATED.search(url, start) is not None]
+
+    def add(self, url: str, body: bytes, links: Sequence[str], *, leads_on: bool) -> None:
+        """Record a page; `leads_on` is whether it links to new URLs of this pattern."""
+        start = url.index("/", 8)
+        dated = DATE.search(url, start) is not None
+        self._dates += dated
+        self._numbers += not dated
+        dated = dated and self._dates > _MOSTLY * self._numbers
+        generated = dated or GENERATED.search(url, start) is not None
+        if self._ended[generated] or not (generated or leads_on):
+            # Of URLs that are a trap no more pages are examined, so the effort is bounded.
+            return
+        streak = self._streaks[generated] = self._streaks[generated] or Streak()
+        streak.add(url, body, 1.0 if leads_on else _ENDS, links)
+        if streak.barren >= self._limits[generated] or streak.steady >= self._limits[True]:
+            self._ended[generated], self._streaks[generated] = True, None
+            self.is_over = True
 
 
 class HostTraps:
@@ -339,3 +395,29 @@ class HostTraps:
     def _new_bodies(self) -> DuplicateBodies:
         found = self._bodies = DuplicateBodies(self._traps.copies)
         return found
+
+
+class TrapsByHost:
+    """The traps of each host, which all of its ports share.
+
+    With `by_digest` the traps compare SHA-1s of bodies: no more is stored of the pages of earlier
+    runs. `by_name` has those that were asked for, by the name of the host, and with each port.
+    """
+
+    def __init__(self, traps: Traps) -> None:
+        self._traps = traps
+        self._novelty = Novelty()
+        self.by_digest = False
+        self.by_name: dict[str, HostTraps] = {}
+
+    def of(self, url: str) -> HostTraps:
+        """Return the traps of the host of a normalised http(s) URL."""
+        authority = url[url.index("/") + 2 : url.index("/", 8)]
+        traps = self.by_name.get(authority)
+        if traps is None:
+            name = host(url)
+            traps = self.by_name.get(name)
+            if traps is None:
+                traps = HostTraps(self._traps, by_digest=self.by_digest, novelty=self._novelty)
+            self.by_name[name] = self.by_name[authority] = traps
+        return traps

@@ -22,11 +22,12 @@ from trio_crawler.policy.robots import (
     is_self_named,
 )
 from trio_crawler.policy.settings import breadth_first
+from trio_crawler.policy.traps import TrapsByHost
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share
-from trio_crawler.schedule.origins import Names, Origins, TrapsByHost
+from trio_crawler.schedule.origins import Names, Origins
 from trio_crawler.schedule.queues import Lanes, Queue, in_lanes, make_queue
 from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import (
@@ -66,8 +67,7 @@ class HostScheduler:
         self.names: Names | None = None
         self._enter = (origins := Origins(plan, self._make_queue)).enter
         self.origins = origins.by_name
-        self.known, self.disallows = origins.known, origins.disallows
-        self.origin = origins.origin
+        self.known, self.origin = origins.known, origins.origin
         self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
         self.traps = TrapsByHost(plan.traps)
         self.heap = HostHeap(plan.workers)
@@ -118,6 +118,12 @@ class HostScheduler:
             if ranked and "?" in job.url and not isinstance(origin.queue, Lanes):
                 origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
             origin.queue.put(job)
+
+    def disallows(self, url: str) -> bool:
+        """Whether the robots.txt of a normalised URL forbids it, as far as that is known."""
+        origin = self.origins.get(url[: url.index("/", 8)])
+        known = None if origin is None else origin.robots
+        return known is not None and not known.rules.allows(url)
 
     def restore(self, urls: Sequence[str]) -> None:
         """Record the pages of one host that earlier runs admitted."""

@@ -11,13 +11,10 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.model import Answer, Fault, Phase
-from trio_crawler.page.urls import host
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.new_text import Novelty
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import KnownRules, LongFiles
 from trio_crawler.policy.settings import DELAY, QUICK_DELAY, HostStatistics, at_host
-from trio_crawler.policy.traps import HostTraps, Traps
 from trio_crawler.schedule.host_state import HostState
 from trio_crawler.schedule.origin import Host, Origin, Server
 from trio_crawler.schedule.queues import Queue
@@ -51,12 +48,6 @@ class Origins:
     def known(self, url: str) -> Origin | None:
         """Return the record of the origin of a normalised URL; None if there is none."""
         return self.by_name.get(url[: url.index("/", 8)])
-
-    def disallows(self, url: str) -> bool:
-        """Whether the robots.txt of a normalised URL forbids it, as far as that is known."""
-        origin = self.by_name.get(url[: url.index("/", 8)])
-        known = None if origin is None else origin.robots
-        return known is not None and not known.rules.allows(url)
 
     def origin(self, url: str) -> Origin:
         """Return the record of the origin of a normalised URL, a new one if needed."""
@@ -169,32 +160,6 @@ def _network(address: str) -> str:
         return address
     packed = ipaddress.IPv6Address(address).packed
     return str(ipaddress.IPv4Address(packed[12:]) if packed[:12] in _WITH_IPV4 else packed[:8])
-
-
-class TrapsByHost:
-    """The traps of each host, which all of its ports share.
-
-    With `by_digest` the traps compare SHA-1s of bodies: no more is stored of the pages of earlier
-    runs. `by_name` has those that were asked for, by the name of the host, and with each port.
-    """
-
-    def __init__(self, traps: Traps) -> None:
-        self._traps = traps
-        self._novelty = Novelty()
-        self.by_digest = False
-        self.by_name: dict[str, HostTraps] = {}
-
-    def of(self, url: str) -> HostTraps:
-        """Return the traps of the host of a normalised http(s) URL."""
-        authority = url[url.index("/") + 2 : url.index("/", 8)]
-        traps = self.by_name.get(authority)
-        if traps is None:
-            name = host(url)
-            traps = self.by_name.get(name)
-            if traps is None:
-                traps = HostTraps(self._traps, by_digest=self.by_digest, novelty=self._novelty)
-            self.by_name[name] = self.by_name[authority] = traps
-        return traps
 
 
 # Seconds for which any lookup holds, or a host whose lookup holds no longer would never start.
