@@ -29,7 +29,7 @@ TESTS = {
     "arguments.py": "test_argument_error.py test_arguments.py net/test_arguments.py",
     "net/http1/message.py": "net/test_head.py net/test_chunks.py net/test_behaviours_chunks.py",
     "net/dial/addresses.py": "net/test_addresses.py",
-    "policy/url_shapes.py": "policy/test_side_effects.py policy/test_patterns.py policy/test_sessions.py",
+    "policy/url_shapes.py": "policy/test_side_effects.py policy/test_patterns.py",
 }
 # Slow to import, and none of them is changed: each mutant is a fork that has them already.
 PRELOADED = "pytest hypothesis trio httpx httptools publicsuffixlist selectolax.lexbor trustme"
