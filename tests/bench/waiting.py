@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 
 from trio_crawler.frontier.memory import Seen
-from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan

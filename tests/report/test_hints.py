@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from trio_crawler import Checks, Crawler, Limits, Politeness, Response
+from trio_crawler import Checks, Crawler, Fault, Limits, Politeness, Reason, Response
 from trio_crawler.report import CrawlFacts, Report
 from trio_crawler.testing import Web, html, redirect, robots
 
@@ -134,3 +134,23 @@ async def test_of_many_hints_the_three_that_matter_most_are_told(autojump_clock)
     words = ("--auth", "--cookies", "--ignore-robots")
     assert len(found) == 3
     assert [word for word, hint in zip(words, found, strict=True) if word in hint] == [*words]
+
+
+NAMES = [f"https://{name}.test/" for name in ("a", "b", "c")]
+UNKNOWN = dict.fromkeys(NAMES, Fault(Reason.NO_SUCH_HOST))
+
+
+@pytest.mark.parametrize(
+    ("others", "hint"),
+    [
+        (UNKNOWN, "Of 3 other hosts no name could be looked up: is this machine online?"),
+        (UNKNOWN | {NAMES[0]: html()}, ""),
+        (dict.fromkeys(NAMES[:2], Fault(Reason.NO_SUCH_HOST)), ""),
+    ],
+)
+async def test_a_check_that_could_look_up_no_name_asks_whether_the_machine_is_online(
+    autojump_clock, others, hint
+):
+    web = Web({"/": html(*others), **others})
+    found = await hinted(web, checks=Checks(external=True))
+    assert found == ([hint] if hint else [])

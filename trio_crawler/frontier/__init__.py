@@ -12,8 +12,7 @@ from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.schedule.hosts import Hosts, JobChannel
-from trio_crawler.schedule.queues import Queue
-from trio_crawler.schedule.seeding import Seeding
+from trio_crawler.schedule.queues import Queue, Seeding
 from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,

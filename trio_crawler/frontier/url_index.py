@@ -10,7 +10,6 @@ from msgspec.structs import astuple, replace
 
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.memory import Seen
-from trio_crawler.frontier.stored_job import StoredJob
 from trio_crawler.model import CHECKS, COUNTED, Job, Purpose, Validator
 from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
@@ -24,6 +23,31 @@ LONG = 200
 """A URL with more characters is stored once, and by its number where a page links to it."""
 
 _time = Struct("<d")
+
+
+class StoredJob(Job, frozen=True, array_like=True):
+    """A job with the number of its URL."""
+
+    number: int = 0
+
+    @classmethod
+    def of(cls, job: Job, number: int) -> StoredJob:
+        """Return a job with its number."""
+        return cls(
+            job.url,
+            job.depth,
+            job.redirects,
+            job.referrer,
+            job.tries,
+            job.purpose,
+            job.priority,
+            job.validator,
+            job.blocked,
+            job.again,
+            job.repeat,
+            job.recalled,
+            number,
+        )
 
 
 class UrlIndex:

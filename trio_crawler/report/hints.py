@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.page.urls import without_userinfo
+from trio_crawler.ledger.rows import CHECKED, TRIED
+from trio_crawler.page.urls import authority, without_userinfo
 from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.hosts import checks_by_host, robots_files
 from trio_crawler.report.summary import Summary
@@ -26,6 +27,8 @@ MOST = 3
 # A crawl is slow after so many seconds, and waits for a host that takes this part of them.
 _LONG, _MOST_OF = 10.0, 0.6
 _HOSTS_READ = 10_000
+# So many names may be wrong on one site.
+_LEAST_NAMES = 3
 _IGNORE_ROBOTS = "(--ignore-robots crawls anyway)"
 
 
@@ -59,6 +62,18 @@ def _other_site(run: Run) -> Iterable[str]:
     for url, target in () if run.summary.pages else run.summary.off_site.items:
         where = readable(urls[target])
         yield f"{readable(url)} leads to {where}, another site: crawl it by its own URL"
+
+
+def _offline(run: Run) -> Iterable[str]:
+    """Yield a line if other hosts were asked for, and no name could be looked up."""
+    names = set[str]()
+    for url, row in run.ledger.ends(CHECKED):
+        if row.flags & TRIED:
+            if row.reason not in (Reason.NO_SUCH_HOST, Reason.DNS):
+                return
+            names.add(authority(url))
+    if len(names) >= _LEAST_NAMES:
+        yield f"Of {len(names):,} other hosts no name could be looked up: is this machine online?"
 
 
 def _robots_lost(run: Run) -> Iterable[str]:
@@ -160,6 +175,7 @@ def _side_effects(run: Run) -> Iterable[str]:
 
 HINTS: tuple[Callable[[Run], Iterable[str]], ...] = (
     _other_site,
+    _offline,
     _robots_lost,
     _logins,
     _refused,

@@ -26,10 +26,9 @@ from trio_crawler.policy.traps import TrapsByHost
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
-from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share
+from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share, Turns
 from trio_crawler.schedule.origins import Names, Origins
 from trio_crawler.schedule.queues import Lanes, Queue, in_lanes, make_queue
-from trio_crawler.schedule.turns import Turns
 from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,

@@ -24,11 +24,9 @@ from trio_crawler.policy.retry import LEAST_BAD, rest_asked_for
 from trio_crawler.policy.robots import KnownRules
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler
-from trio_crawler.schedule.origin import Origin
+from trio_crawler.schedule.origin import Origin, Turns
 from trio_crawler.schedule.origins import HostsByName, Names
-from trio_crawler.schedule.queues import LevelGate, Queue, make_queue
-from trio_crawler.schedule.seeding import Seeding
-from trio_crawler.schedule.turns import Turns
+from trio_crawler.schedule.queues import LevelGate, Queue, Seeding, make_queue
 from trio_crawler.settlement import Settlement
 
 # The headers that are kept of an answer while its URL waits for a retry.

@@ -1,4 +1,4 @@
-"""The records of hosts: their state and their waiting jobs, and the servers behind their names.
+"""The records of hosts: their state, jobs and turns, and the servers behind their names.
 
 All hosts at one address share what one host may have. Otherwise a page with a thousand names of
 one machine, or with a thousand of its ports, would make a crawl open a connection for each.
@@ -7,13 +7,13 @@ one machine, or with a thousand of its ports, would make a crawl open a connecti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from math import inf
 from typing import Any
 
 from trio_crawler.model import CHECKS, Fault, Job, Purpose, Reason
-from trio_crawler.net.turn import Pace
+from trio_crawler.net.turn import Pace, Turn
 from trio_crawler.page.urls import host
 from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.robots import MAX_REDIRECTS, PATH, KnownRules
@@ -339,6 +339,43 @@ def _waits_for(both: Sequence[Origin], rest: float) -> HostWait:
     if shared or not any(origin.state.has_room for origin in free):
         return HostWait.ANSWER
     return HostWait.REST if rest > 0 else HostWait.TURN
+
+
+class Turns:
+    """The turns of the jobs that are `out`, with a worker, by purpose and URL.
+
+    `moved` is called with an origin when the next start at its host may have become earlier or
+    later. With `hurried` the first try of a page is hurried where URLs hang: it will have another.
+    """
+
+    def __init__(self, moved: Callable[[Origin], None], *, hurried: bool) -> None:
+        self.out: dict[tuple[Purpose, str], Turn] = {}
+        self._moved = moved
+        self._hurried = hurried
+
+    def give(self, origin: Origin, job: Job) -> None:
+        """Assign the next turn of a host with a delay to a job, and hurry it where URLs hang.
+
+        A delay that robots.txt asks for begins with the request for it.
+        """
+        host, hurry = origin.host, math.inf
+        if self._hurried and job.purpose is Purpose.PAGE and origin.pages and not job.tries:
+            hurry = origin.state.hurry
+        if hurry < math.inf:
+            retries = origin.retries = origin.retries or Retries()
+            if not retries.hurries(job.url, origin.state.limit):
+                hurry = math.inf
+        if host.load.delay and host.pace is None:
+            host.pace = Pace(host.load, lambda: self._moved(origin))
+        if host.load.delay or hurry < math.inf or job.purpose is Purpose.ROBOTS:
+            pace = host.pace if host.load.delay else None
+            self.out[job.purpose, job.url] = Turn(host.load, pace, hurry)
+
+    def end(self, job: Job) -> None:
+        """Record that a job was answered."""
+        turn = self.out.pop((job.purpose, job.url), None)
+        if turn is not None:
+            turn.end()
 
 
 MOST = 16

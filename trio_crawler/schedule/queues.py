@@ -1,4 +1,7 @@
-"""Queues for the waiting jobs of one host; lanes order its pages by what their shape brought."""
+"""Where jobs wait: in the queues and lanes of a host, at the gate of levels, in a stream of seeds.
+
+Lanes order the pages of a host by what their shape has brought.
+"""
 
 # No `from __future__ import annotations` here: `typing.get_type_hints` would look the names up in
 # `__module__`, which is set to another module.
@@ -9,6 +12,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Protocol
+
+import trio
 
 from trio_crawler.model import Failure, Job, Outcome, Page
 from trio_crawler.policy.plan import Plan
@@ -306,3 +311,35 @@ class LevelGate:
         for queue in (self._current, *self._deeper.values()):
             while queue:
                 yield queue.pop()
+
+
+class Seeding:
+    """The place where the seeding task and the scheduler meet.
+
+    `begun` is set when the job of the stream is admitted. The task reads the stream inside
+    `scope`, which is cancelled when the crawl ends early. While the task waits in `wait`, `low` is
+    the number of waiting pages at which it goes on, else -1.
+    """
+
+    __module__ = "trio_crawler.frontier"
+
+    __slots__ = ("_room", "begun", "low", "scope")
+
+    def __init__(self) -> None:
+        self.begun = trio.Event()
+        self.scope = trio.CancelScope()
+        self.low = -1
+        self._room = trio.Event()
+
+    async def wait(self, low: int) -> None:
+        """Wait until the scheduler calls `make_room`, at `low` waiting pages or fewer."""
+        self.low, self._room = low, trio.Event()
+        try:
+            await self._room.wait()
+        finally:
+            self.low = -1
+
+    def make_room(self) -> None:
+        """Let the task go on."""
+        self.low = -1
+        self._room.set()

@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from trio_crawler.frontier.journal import Kept
-from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.settings import HostStatistics

@@ -31,7 +31,7 @@ from trio_crawler.arguments import (
     check_whole,
 )
 from trio_crawler.frontier.protocol import FrontierStatistics
-from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
 from trio_crawler.page.url_set import UrlSet

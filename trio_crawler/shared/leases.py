@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import nsmallest
 
-from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.schedule.origin import Origin

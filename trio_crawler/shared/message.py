@@ -11,7 +11,7 @@ from zlib import crc32
 
 import msgspec
 
-from trio_crawler.frontier.stored_job import StoredJob
+from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import authority, seen_key
 from trio_crawler.store.errors import Unusable
