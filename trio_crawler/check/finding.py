@@ -193,18 +193,23 @@ def finding_of(page: str | None, link: Link, verdict: Verdict, code: str, **abou
 
 
 def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
-    """Return the findings at all places of their page, in the order of these places."""
-    by_target: defaultdict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    """Return the findings at all places of their page, in the order of these places.
+
+    A finding is about each link of its kind to its URL; that of a fragment, about this fragment.
+    """
+    by_target: defaultdict[tuple[str, str, str | None], list[Finding]] = defaultdict(list)
     for finding in found:
-        by_target[finding.url, finding.kind, finding.fragment].append(finding)
+        fragment = finding.fragment if finding.code == Defect.MISSING_FRAGMENT else None
+        by_target[finding.url, finding.kind, fragment].append(finding)
     placed: list[Finding] = []
     for link in links:
-        for finding in by_target.get((link.url, str(link.kind), link.fragment), ()):
-            # `replace` would check again what is checked already.
-            here = copy(finding)
-            for name in ("line", "column", "text", "as_written"):
-                force_setattr(here, name, getattr(link, name))
-            placed.append(here)
+        for fragment in (None, link.fragment):
+            for finding in by_target.get((link.url, link.kind, fragment), ()):
+                # `replace` would check again what is checked already.
+                here = copy(finding)
+                for name in ("fragment", "line", "column", "text", "as_written"):
+                    force_setattr(here, name, getattr(link, name))
+                placed.append(here)
     return placed
 
 

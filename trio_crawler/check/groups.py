@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import groupby
 from operator import attrgetter
@@ -128,44 +128,59 @@ class Row:
         return self.shown(url)
 
 
-def most_frequent(found: Iterable[Finding], row: Row) -> list[str]:
-    """Return a line for each of the three faults that most links have."""
+def by_repair(found: Iterable[Finding]) -> dict[_Bad, list[Finding]]:
+    """Return the findings in groups that need the same repair."""
     links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
     for each in found:
-        if each.verdict is Verdict.FAULT:
-            links[_bad(each)].append(each)
-    first = nsmallest(_WORST, links, key=lambda key: (-len(links[key]), key))
+        links[_bad(each)].append(each)
+    return links
+
+
+def most_frequent(links: Mapping[_Bad, Sequence[Finding]], row: Row) -> list[str]:
+    """Return a line for each of the three faults that most links have."""
+    faults = [key for key in links if key.verdict is Verdict.FAULT]
+    first = nsmallest(_WORST, faults, key=lambda key: (-len(links[key]), key))
     return [row.of_template(links[key])[0].strip() for key in first]
 
 
-def listing(found: Sequence[Finding], row: Row, *, by_target: bool, full: bool) -> list[str]:
-    """Return the lists of the findings, each with its heading, with empty lines between them."""
+def listing(
+    found: Sequence[Finding],
+    links: Mapping[_Bad, Sequence[Finding]],
+    row: Row,
+    *,
+    by_target: bool,
+    full: bool,
+) -> list[str]:
+    """Return the lists of the findings, each with its heading, with empty lines between them.
+
+    `links` are they by their repair.
+    """
+    of_page = attrgetter("page")
     if by_target:
-        parts = _listed(_by(found, bad_url), row, full, by_target=True)
+        parts = _listed(_by(found, bad_url), row, full, of_page, by_target=True)
     elif full:
-        parts = _listed(_by(found, attrgetter("page")), row, full)
+        parts = _listed(_by(found, of_page), row, full, of_page)
     else:
-        common = _common(found)
-        told = {key for key, _ in common}
-        others = [each for each in found if _bad(each) not in told]
-        parts = _templates([members for _, members in common], row)
+        common = _common(links)
+        repairs = {id(each): key for key, members in links.items() for each in members}
+        told = set(common)
+        others = [each for each in found if repairs[id(each)] not in told]
+        parts = _templates([links[key] for key in common], row)
         room = _ROOM - sum(map(len, parts))
-        parts += _listed(_by(others, attrgetter("page")), row, full, room=room)
+        by_page = _by(others, of_page)
+        parts += _listed(by_page, row, full, lambda each: repairs[id(each)], room=room)
     return [line for part in parts for line in ("", *part)][1:]
 
 
-def _common(found: Iterable[Finding]) -> list[tuple[_Bad, list[Finding]]]:
-    """Return the findings of the targets that many pages have, by target."""
-    pages: defaultdict[_Bad, set[str | None]] = defaultdict(set)
-    links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
-    for each in found:
-        key = _bad(each)
-        pages[key].add(each.page)
-        links[key].append(each)
-    many = [key for key in links if len(pages[key]) >= _MANY]
-    # Faults first, then by pages.
-    many.sort(key=lambda key: (key.verdict is not Verdict.FAULT, -len(pages[key]), key))
-    return [(key, links[key]) for key in many]
+def _common(links: Mapping[_Bad, Sequence[Finding]]) -> list[_Bad]:
+    """Return what many pages have: faults first, then by the number of pages."""
+    pages = {
+        key: len({each.page for each in members})
+        for key, members in links.items()
+        if len(members) >= _MANY
+    }
+    many = [key for key, number in pages.items() if number >= _MANY]
+    return sorted(many, key=lambda key: (key.verdict is not Verdict.FAULT, -pages[key], key))
 
 
 def _templates(common: Sequence[Sequence[Finding]], row: Row) -> list[list[str]]:
@@ -194,12 +209,21 @@ def _rank(group: _Group) -> tuple[int, int, str]:
 
 
 def _listed(
-    groups: Sequence[_Group], row: Row, full: bool, *, by_target: bool = False, room: int = _ROOM
+    groups: Sequence[_Group],
+    row: Row,
+    full: bool,
+    of_line: Callable[[Finding], object],
+    *,
+    by_target: bool = False,
+    room: int = _ROOM,
 ) -> list[list[str]]:
-    """Return the groups that there is room for, and a line about the others."""
+    """Return the groups that there is room for, and a line about the others.
+
+    The findings of a group with the same `of_line` have one line, unless each link has one.
+    """
     if full:
         return [_whole(name, members, row, by_target) for name, members in groups]
-    rows = [_rows(members, by_target) for _, members in groups]
+    rows = [_rows(members, of_line) for _, members in groups]
     fitting = (
         size
         for size in _SIZES
@@ -225,11 +249,11 @@ def _listed(
     return parts
 
 
-def _rows(members: Iterable[Finding], by_target: bool) -> list[list[Finding]]:
+def _rows(members: Iterable[Finding], of_line: Callable[[Finding], object]) -> list[list[Finding]]:
     """Return the findings of each line of a group, faults and the most frequent first."""
     rows: defaultdict[object, list[Finding]] = defaultdict(list)
     for each in members:
-        rows[each.page if by_target else _bad(each)].append(each)
+        rows[of_line(each)].append(each)
     return sorted(rows.values(), key=lambda row: (row[0].verdict is Verdict.NOTE, -len(row)))
 
 

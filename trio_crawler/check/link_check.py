@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole
@@ -30,8 +29,8 @@ __all__ = ["Defect", "LinkCheck", "Verdict", "Verdicts", "parse_patterns", "pars
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"
 _FINE, _FINE_OUTSIDE = 1, 2
-# Of a link that was looked at: nothing is to be told of it, or something is, or of some fragments.
-_SILENT, _TOLD, _FRAGMENTS = 1, 2, 3
+# Of a link that was looked at: nothing is to be told of it, or something is.
+_SILENT, _TOLD = 1, 2
 
 
 class _Path(NamedTuple):
@@ -180,8 +179,7 @@ class LinkCheck:
         for number in self._seeds:
             yield from self._found(None, Link(self._ledger.url(number)), number, told)
         urls = self._ledger.urls.urls
-        # Most links lead to URLs about which earlier links had nothing to tell: of these only the
-        # fragments are looked at.
+        # Most links lead to URLs about which earlier links had nothing to tell.
         known: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(len(urls)))
         unasked = Unasked(self._ledger, self._why)
         for each in self._ledger.outlinks():
@@ -199,33 +197,32 @@ class LinkCheck:
                     found.append(finding_of(page, link, Verdict.FAULT, Reason.BAD_URL))
             for kind, packed in pointed.kinds.items():
                 marks, numbers, of_kind = known[kind], numbers_of(packed), LinkKind(kind)
-                looked_at = {number for number in numbers if marks[number] != _SILENT}
                 if self._why:
                     unasked.again(kind, numbers, each)
-                named = zip(numbers, pointed.fragments.get(kind, repeat("")), strict=False)
-                for number, fragment in named if looked_at else ():
-                    mark = marks[number]
-                    if number not in looked_at or (
-                        mark == _FRAGMENTS and fragment not in missing[number][1]
-                    ):
-                        continue
+                for number in {number for number in numbers if marks[number] != _SILENT}:
                     page = page or urls[each.page]
                     if rejected is None:
                         rejected = _rejected(each)
-                    link = Link(urls[number], of_kind, fragment)
-                    first, why = not marks[number], rejected.get(number, "")
-                    skipped, here = self._judged(page, link, number, why, missing, told)
+                    link, first = Link(urls[number], of_kind), not marks[number]
+                    skipped, here = self._judged(
+                        page, link, number, rejected.get(number, ""), told
+                    )
                     if skipped is None:
                         self.checked[kind] += first
                     else:
                         self.not_checked[skipped] += first
                         if self._why:
                             unasked.add(skipped, kind, number, each)
-                    if len(here) > (number in missing and fragment in missing[number][1]):
-                        marks[number] = _TOLD
-                    elif mark != _TOLD:
-                        marks[number] = _FRAGMENTS if number in missing else _SILENT
+                    marks[number] = _TOLD if here else marks[number] or _SILENT
                     found += here
+                named = pointed.fragments.get(kind, ())
+                # A check sends no form.
+                if named and of_kind != LinkKind.FORM and not missing.keys().isdisjoint(numbers):
+                    for number, fragment in zip(numbers, named, strict=True):
+                        last, lost = missing.get(number, (0, ()))
+                        if fragment in lost:
+                            page = page or urls[each.page]
+                            found += self._lost(page, Link(urls[number], of_kind, fragment), last)
             if found:
                 wanted = {each.url for each in found}
                 yield from placed(found, self._ledger.source(pointed.source, wanted))
@@ -321,10 +318,9 @@ class LinkCheck:
         link: Link,
         number: int,
         rejected: str,
-        missing: Mapping[int, tuple[int, set[str]]],
         told: set[int],
     ) -> tuple[tuple[str, str] | None, list[Finding]]:
-        """Return why a link was not checked, else None, and its findings."""
+        """Return why a link was not checked, else None, and its findings but for a fragment."""
         usual = self._ledger.usual(number)
         if (skipped := self._why_not(link, usual, rejected)) is not None:
             return skipped, list(self._hidden(page, link, skipped[1]))
@@ -334,9 +330,6 @@ class LinkCheck:
             found = list(self._coded(page, link, *_odd(link.url)))
         else:
             found = list(self._found(page, link, usual, told))
-            last, lost = missing.get(number, (0, ()))
-            if link.fragment in lost:
-                found += self._lost(page, link, last)
         return None, found
 
     def _why_not(self, link: Link, number: int, rejected: str) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from trio_crawler.arguments import (
 )
 from trio_crawler.check.facts import CheckFacts
 from trio_crawler.check.finding import Finding, Identity, in_order
-from trio_crawler.check.groups import Row, bad_urls, listing, most_frequent
+from trio_crawler.check.groups import Row, bad_urls, by_repair, listing, most_frequent
 from trio_crawler.link import ASSET_KINDS, LinkKind
 from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
@@ -73,14 +73,14 @@ def check_report(
     check_kind("errors", errors, list | None, "a list or None")
     found, paint = in_order(findings), painting(color)
     named, shown = shown, lambda url: readable(named(url))
-    row = Row(shown, paint)
+    row, links = Row(shown, paint), by_repair(found)
 
     head, worst, listed, *sections, end = (
         attempted(make, errors)
         for make in (
             lambda: _head(facts, _verdict(found, known, paint), paint),
-            lambda: most_frequent(found, row),
-            lambda: listing(found, row, by_target=by_target, full=full),
+            lambda: most_frequent(links, row),
+            lambda: listing(found, links, row, by_target=by_target, full=full),
             lambda: _codes(found),
             lambda: not_checked(facts, row),
             lambda: _unlinked(facts, full, shown),
