@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 from check.findings import FACTS, MOVED, SEVERAL, finding, path_of, several
 from hypothesis import given
 
+from trio_crawler.check.files import MOST_CASES, to_junit
 from trio_crawler.check.finding import Finding
-from trio_crawler.check.junit import MOST_CASES, to_junit
 from trio_crawler.policy.verdict import Verdict
 from trio_crawler.report.visible import visible
 

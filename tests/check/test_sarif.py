@@ -11,8 +11,8 @@ import pytest
 from check.findings import FACTS, MOVED, PAGE, SEED, SEVERAL, finding, path_of, several
 from hypothesis import given
 
+from trio_crawler.check.files import MOST_RESULTS, to_sarif
 from trio_crawler.check.finding import Finding
-from trio_crawler.check.sarif import MOST_RESULTS, to_sarif
 from trio_crawler.policy.verdict import Verdict
 
 

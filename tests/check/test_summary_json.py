@@ -12,8 +12,8 @@ from check.findings import FACTS, MOVED, SEVERAL, finding, path_of, several
 from hypothesis import given
 
 from trio_crawler.check.facts import CheckFacts, command_line
+from trio_crawler.check.files import to_json
 from trio_crawler.check.finding import Finding, Identity
-from trio_crawler.check.summary_json import to_json
 
 
 def read(found: list[Finding] | tuple[Finding, ...], facts: CheckFacts = FACTS) -> Any:

@@ -6,9 +6,9 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_of
+from trio_crawler.check.facts import writer
 from trio_crawler.check.finding import Finding, Identity, in_order
 from trio_crawler.report.visible import ascii_json
 
@@ -19,7 +19,7 @@ MOST = 1_000_000
 """The most entries that a file may have."""
 
 _HEAD = "trio_crawler_baseline"
-_KEYS = Identity._fields
+_KEYS = set(Identity._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class Baseline:
         )
 
 
+@writer
 def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
     r"""Yield the lines of a baseline file with these `findings`.
 
@@ -96,17 +97,9 @@ def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
     >>> b"".join(write_baseline([finding])).decode().splitlines()
     ['{"trio_crawler_baseline":1}', '{"page":"/","target":"/x","code":"404"}']
     """
-    check_iterable("findings", findings, "findings")
-    return _written(findings)
-
-
-write_baseline.__module__ = "trio_crawler.check"
-
-
-def _written(findings: Iterable[Finding]) -> Iterator[bytes]:
-    yield _line({_HEAD: VERSION})
+    yield ascii_json({_HEAD: VERSION}) + b"\n"
     for known in sorted({finding.identity for finding in findings}):
-        yield _line(known._asdict())
+        yield ascii_json(known._asdict()) + b"\n"
 
 
 def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Baseline:
@@ -128,51 +121,30 @@ def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Bas
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        where = f"{file}, line {number}"
         try:
-            found = _object(line)
-            if begun:
-                known.add(_identity(found))
-            else:
-                _check_head(found)
-                begun = True
-            if len(known) > most:
-                raise ValueError(f"more than {most:,} entries")
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{file}, line {number}: {_why(error)}") from None
+            found = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        except (ValueError, RecursionError):
+            raise ValueError(f"{where}: no JSON") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"{where}: an object in braces is expected")
+        if begun:
+            if found.keys() != _KEYS or not all(isinstance(each, str) for each in found.values()):
+                keys = ", ".join(Identity._fields)
+                raise ValueError(f"{where}: an entry has the strings {keys} and nothing else")
+            known.add(Identity(**found))
+        elif found.keys() != {_HEAD}:
+            head = f'{{"{_HEAD}":{VERSION}}}'
+            raise ValueError(f"{where}: no baseline: it does not begin with {head}")
+        elif (version := found[_HEAD]) != VERSION or isinstance(version, bool):
+            only = f"and only {VERSION} can be read"
+            raise ValueError(f"{where}: version {version!r} of the format, {only}")
+        begun = True
+        if len(known) > most:
+            raise ValueError(f"{where}: more than {most:,} entries")
     if not begun:
         raise ValueError(f"{file}, line 1: no baseline: the file is empty")
     return Baseline(known)
 
 
 read_baseline.__module__ = "trio_crawler.check"
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    return ascii_json(record) + b"\n"
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    found = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-    if not isinstance(found, dict):
-        raise ValueError("an object in braces is expected")
-    return found
-
-
-def _check_head(found: dict[str, Any]) -> None:
-    if set(found) != {_HEAD}:
-        raise ValueError(f'no baseline: it does not begin with {{"{_HEAD}":{VERSION}}}')
-    version = found[_HEAD]
-    if version != VERSION or isinstance(version, bool):
-        raise ValueError(f"version {version!r} of the format, and only {VERSION} can be read")
-
-
-def _identity(found: dict[str, Any]) -> Identity:
-    if set(found) != set(_KEYS) or not all(isinstance(value, str) for value in found.values()):
-        raise ValueError(f"an entry has the strings {', '.join(_KEYS)} and nothing else")
-    return Identity(**found)
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
-        return "no JSON"
-    return str(error)

@@ -6,16 +6,20 @@
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial, wraps
+from inspect import signature
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import (
     ArgumentError,
+    check_function,
+    check_iterable,
     check_kind,
     check_whole,
     several_of,
@@ -173,6 +177,29 @@ class CheckFacts:
     def total(self) -> int:
         """The number of distinct links that were checked."""
         return sum(self.checked.values())
+
+
+_TAKEN: dict[str, Callable[[str, object], None]] = {
+    "findings": partial(check_iterable, wanted="findings"),
+    "facts": partial(check_kind, kind=CheckFacts, wanted="a CheckFacts"),
+    "path_of": partial(check_function, wanted="a function of a URL"),
+    "max_bytes": check_whole,
+}
+P = ParamSpec("P")
+
+
+def writer(write: Callable[P, Iterator[bytes]]) -> Callable[P, Iterator[bytes]]:
+    """Let a public generator of the pieces of a file check its arguments when it is called."""
+    parameters = signature(write)
+
+    @wraps(write)
+    def checked(*args: P.args, **more: P.kwargs) -> Iterator[bytes]:
+        for name, value in parameters.bind(*args, **more).arguments.items():
+            _TAKEN[name](name, value)
+        return write(*args, **more)
+
+    checked.__module__ = "trio_crawler.check"
+    return checked
 
 
 def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:

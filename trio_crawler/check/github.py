@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from heapq import nsmallest
 from urllib.parse import quote
 
-from trio_crawler.arguments import check_function, check_iterable, check_kind, check_whole
-from trio_crawler.check.facts import CheckFacts
-from trio_crawler.check.finding import Finding, in_order, name_of, place, shortened
+from trio_crawler.check.facts import CheckFacts, writer
+from trio_crawler.check.finding import Finding, in_order, name_of, shortened
 from trio_crawler.check.text import not_checked
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web
@@ -36,6 +34,7 @@ _IN_TARGET = "/:?#@!$&'()*+,;=%~[]"
 _COLUMNS = "| Line | Finding | Link | |\n| ---: | --- | --- | --- |\n"
 
 
+@writer
 def to_markdown(
     findings: Iterable[Finding],
     facts: CheckFacts,
@@ -56,22 +55,6 @@ def to_markdown(
     <BLANKLINE>
     - 0 links checked on 2026-11-28T00:00:00Z by trio-crawler 1.0
     """
-    check_iterable("findings", findings, "findings")
-    check_kind("facts", facts, CheckFacts, "a CheckFacts")
-    check_function("path_of", path_of, "a function of a URL")
-    check_whole("max_bytes", max_bytes)
-    return _markdown(findings, facts, path_of, max_bytes)
-
-
-to_markdown.__module__ = "trio_crawler.check"
-
-
-def _markdown(
-    findings: Iterable[Finding],
-    facts: CheckFacts,
-    path_of: Callable[[str], str | None],
-    max_bytes: int,
-) -> Iterator[bytes]:
     pages: defaultdict[str | None, list[Finding]] = defaultdict(list)
     for finding in in_order(findings):
         pages[finding.page].append(finding)
@@ -162,6 +145,7 @@ SHOWN = 10
 _COMMANDS = {Verdict.FAULT: "error", Verdict.NOTE: "notice"}
 
 
+@writer
 def to_annotations(
     findings: Iterable[Finding], *, path_of: Callable[[str], str | None] = lambda url: None
 ) -> Iterator[bytes]:
@@ -170,36 +154,22 @@ def to_annotations(
     A fault is an error, a note is a notice. GitHub shows ten of each for a step. So the first ten
     of each are yielded, by page and line; if there are more, a line of the log counts them.
     `path_of` returns the path of a page's file, relative to the repository; for None the
-    annotation has no place, and its message begins with the page.
+    annotation has no place, and its message begins with the page. All findings are in memory at
+    once.
 
     >>> page, url = "https://e.org/", "https://e.org/x"
     >>> finding = Finding(verdict=Verdict.FAULT, url=url, code="404", page=page)
     >>> print(*to_annotations([finding], path_of=lambda page: "index.html"))
     b'::error file=index.html,title=fault 404::index.html: There is no such file\n'
     """
-    check_iterable("findings", findings, "findings")
-    check_function("path_of", path_of, "a function of a URL")
-    return _annotations(findings, path_of)
-
-
-to_annotations.__module__ = "trio_crawler.check"
-
-
-def _annotations(
-    findings: Iterable[Finding], path_of: Callable[[str], str | None]
-) -> Iterator[bytes]:
-    found: dict[Verdict, list[Finding]] = {verdict: [] for verdict in _COMMANDS}
-    totals = dict.fromkeys(_COMMANDS, 0)
-    for finding in findings:
-        verdict = finding.verdict
-        totals[verdict] += 1
-        found[verdict].append(finding)
-        if len(found[verdict]) > 100 * SHOWN:
-            found[verdict] = nsmallest(SHOWN, found[verdict], key=place)
+    found = in_order(findings)
+    rest: dict[Verdict, int] = {}
     for verdict in _COMMANDS:
-        for finding in nsmallest(SHOWN, found[verdict], key=place):
+        every = [finding for finding in found if finding.verdict is verdict]
+        for finding in every[:SHOWN]:
             yield _annotation(finding, path_of)
-    rest = {verdict: total - SHOWN for verdict, total in totals.items() if total > SHOWN}
+        if every[SHOWN:]:
+            rest[verdict] = len(every) - SHOWN
     if rest:
         more = " and ".join(count(number, verdict) for verdict, number in rest.items())
         yield f"{more} more: GitHub shows {SHOWN} annotations of each kind for a step\n".encode()
@@ -214,7 +184,12 @@ def _annotation(finding: Finding, path_of: Callable[[str], str | None]) -> bytes
         "col": str(finding.column) if path and finding.line and finding.column else "",
         "title": f"{finding.verdict} {finding.code}",
     }
-    properties = ",".join(f"{key}={_property(text)}" for key, text in values.items() if text)
+    # The path of a file may have bytes that are no UTF-8.
+    plain = {key: text.encode(errors="replace").decode() for key, text in values.items() if text}
+    escaped = {
+        key: _data(text).replace(":", "%3A").replace(",", "%2C") for key, text in plain.items()
+    }
+    properties = ",".join(f"{key}={text}" for key, text in escaped.items())
     message = f"{shortened(name_of(finding.target, path_of))}: {finding.told(path_of)}"
     if page is not None and path is None:
         where = f":{finding.line}:{finding.column}" if finding.line else ""
@@ -224,9 +199,3 @@ def _annotation(finding: Finding, path_of: Callable[[str], str | None]) -> bytes
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    # The path of a file may have bytes that are no UTF-8.
-    plain = text.encode(errors="replace").decode()
-    return _data(plain).replace(":", "%3A").replace(",", "%2C")
