@@ -124,16 +124,6 @@ async def test_a_body_that_was_cut_is_compared_by_its_size(tmp_path: Path) -> No
     assert found["/"][1:] == ("changed", f"{size + 1} bytes, before: {size}")
 
 
-async def test_pages_of_an_older_format_are_compared_by_their_bytes(tmp_path: Path) -> None:
-    before, after = ({"/": page(BODY + NOISE["Django"](n)), "/a": page("a")} for n in (1, 2))
-    await walk(tmp_path, before)
-    with sqlite3.connect(tmp_path / "crawl.sqlite") as connection:
-        connection.execute("UPDATE page_ SET text_digest = NULL, text_size = NULL")
-    connection.close()
-    found = await changes(tmp_path, after)
-    assert [found["/"].kind, found["/a"].kind] == ["changed", "unchanged"]
-
-
 class Tagged(Web):
     """Answer 304 to a request with the tag of the page."""
 

@@ -91,21 +91,6 @@ os._exit(9)
     assert run(tmp_path, "print(Store.open(directory).run)") == ["2"]
 
 
-def test_a_history_reads_a_copy_of_an_older_format(tmp_path):
-    program = """
-import sqlite3
-from store.test_migration import DUMP
-from trio_crawler.store.schema import APPLICATION
-with sqlite3.connect(directory / "crawl.sqlite") as connection:
-    connection.executescript(DUMP.read_text())
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute("PRAGMA user_version = 1")
-with History(directory) as history:
-    print(len(list(history.outcomes())))
-"""
-    assert run(tmp_path, program) == ["11"]
-
-
 def test_the_frontier_and_the_archive_can_be_imported(tmp_path):
     program = """
 from trio_crawler import SqliteFrontier

@@ -104,17 +104,18 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, 
     assert (tmp_path / NAME).read_bytes() == before
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
+@pytest.mark.parametrize(("made", "other"), [("a newer", VERSION + 1), ("an older", VERSION - 1)])
+def test_a_database_of_another_version_is_refused_and_left_as_it_is(tmp_path, made, other):
     works(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {other}")
     connection.close()
     assert refusal(tmp_path) == (
-        f"DIR/{NAME}: a newer version of trio_crawler made it "
-        f"(format {VERSION + 1}, this one knows {VERSION}): "
+        f"DIR/{NAME}: {made} version of trio_crawler made it "
+        f"(format {other}, this one knows {VERSION}): "
         "use that version, or give another directory"
     )
-    with pytest.raises(StoreError, match="a newer version"):
+    with pytest.raises(StoreError, match=f"{made} version"):
         History(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
         connection.execute(f"PRAGMA user_version = {VERSION}")

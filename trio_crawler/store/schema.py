@@ -13,7 +13,7 @@ empty one.
                rejected (the number of rejected links), etag, last_modified,
                digest (SHA-1 of the body; NULL if it was cut, or left because of its type),
                text_digest (SHA-1 of the visible text without volatile numbers; NULL if there is
-               none, and in the pages of older formats), text_size (bytes of that text),
+               none), text_size (bytes of that text),
                same_as (for a 304: the number of the page that is unchanged), again,
                repeated (1: a refresh fetched the page twice; the row is of the first fetch)
     links      walk, newest, page, url, kind ("a", "area"), text (both NULL if the crawl did not
@@ -114,46 +114,6 @@ PRAGMAS = (
     "PRAGMA journal_size_limit = 33554432",
 )
 
-HOST_COUNTS = {
-    "walk": "INTEGER",
-    "pages": "INTEGER NOT NULL DEFAULT 0",
-    "failed": "INTEGER NOT NULL DEFAULT 0",
-    "bytes": "INTEGER NOT NULL DEFAULT 0",
-    "waits_for": "TEXT NOT NULL DEFAULT ''",
-    "asked": "REAL NOT NULL DEFAULT 0",
-    "refused": "INTEGER NOT NULL DEFAULT 0",
-}
-"""The columns of the table hosts that format 5 added, and the last two format 8, in this order."""
-
-HOSTS = f"""CREATE TABLE hosts (
-    name TEXT, waiting INTEGER, in_flight INTEGER, max_in_flight INTEGER, delay REAL, rest REAL,
-    latency REAL, failures INTEGER, given_up TEXT,
-    {", ".join(f"{name} {kind}" for name, kind in HOST_COUNTS.items())}
-)"""
-"""The hosts of the last walk: http and https together."""
-
-CHECK = """CREATE TABLE check_ (
-    number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, reason TEXT, detail TEXT, phase TEXT,
-    target TEXT, rejected TEXT, tries INTEGER, seconds REAL, fragment TEXT, exact BLOB
-)"""
-"""The URLs outside the crawl that were only checked."""
-
-FOUND = """CREATE TABLE found_ (
-    number INTEGER PRIMARY KEY, size INTEGER, links BLOB, targets BLOB
-)"""
-"""All that a page points to, and the places that a fragment may name, if the crawl checks links.
-
-▶ The links of a page of python3-doc take 5.7 KB, and 33 KB as plain JSON.
-"""
-
-FACTS = "CREATE TABLE facts_ (number INTEGER PRIMARY KEY, facts TEXT)"
-"""What pages say of themselves, as JSON, if the crawl keeps facts; a default is left out."""
-
-REPEATED = """CREATE TABLE repeated_ (
-    number INTEGER PRIMARY KEY, blocks BLOB, retitled INTEGER, links TEXT
-)"""
-"""The pages that a refresh fetched twice: how the second fetch differed."""
-
 # Short columns come first: the end of a long row is on overflow pages. Links have a table of their
 # own, so that a scan of all pages does not read them.
 _TABLES = (
@@ -185,14 +145,32 @@ _TABLES = (
         phase TEXT, tries INTEGER, seconds REAL, about TEXT, exact BLOB
     )""",
     "CREATE TABLE skip_ (number INTEGER PRIMARY KEY, reason TEXT)",
-    CHECK,
-    FOUND,
-    FACTS,
-    REPEATED,
+    # The URLs outside the crawl that were only checked.
+    """CREATE TABLE check_ (
+        number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, reason TEXT, detail TEXT,
+        phase TEXT, target TEXT, rejected TEXT, tries INTEGER, seconds REAL, fragment TEXT,
+        exact BLOB
+    )""",
+    # All that a page points to, and the places that a fragment may name, of a crawl that checks.
+    # ▶ The links of a page of python3-doc take 5.7 KB, and 33 KB as plain JSON.
+    """CREATE TABLE found_ (
+        number INTEGER PRIMARY KEY, size INTEGER, links BLOB, targets BLOB
+    )""",
+    # What pages say of themselves, as JSON, if the crawl keeps facts; a default is left out.
+    "CREATE TABLE facts_ (number INTEGER PRIMARY KEY, facts TEXT)",
+    # The pages that a refresh fetched twice: how the second fetch differed.
+    """CREATE TABLE repeated_ (
+        number INTEGER PRIMARY KEY, blocks BLOB, retitled INTEGER, links TEXT
+    )""",
     """CREATE TABLE robots (
         origin TEXT PRIMARY KEY, fetched REAL, status INTEGER, headers TEXT, body BLOB
     ) WITHOUT ROWID""",
-    HOSTS,
+    # The hosts of the last walk: http and https together.
+    """CREATE TABLE hosts (
+        name TEXT, waiting INTEGER, in_flight INTEGER, max_in_flight INTEGER, delay REAL,
+        rest REAL, latency REAL, failures INTEGER, given_up TEXT, walk INTEGER, pages INTEGER,
+        failed INTEGER, bytes INTEGER, waits_for TEXT, asked REAL, refused INTEGER
+    )""",
     """CREATE TABLE sitemaps (
         id INTEGER PRIMARY KEY, walk INTEGER, url TEXT, kind TEXT, entries INTEGER,
         admitted INTEGER, flaws TEXT, detail TEXT, referrer TEXT, rejected TEXT, fetched INTEGER,
