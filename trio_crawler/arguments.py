@@ -6,11 +6,21 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
+
+
+def public(module: str) -> Callable[[_T], _T]:
+    """Return a decorator: a function or a class says that it is imported from `module`."""
+
+    def named(found: _T) -> _T:
+        found.__module__ = module
+        return found
+
+    return named
 
 
 class ArgumentError(ValueError):

@@ -23,7 +23,7 @@ from durable.server import Asked
 from durable.site import Site
 
 from trio_crawler import Failure, History, Outcome, Page, Reason, Redirect
-from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.report.lines import to_jsonl
 
 _SOFT = {Reason.DUPLICATE, Reason.META_NOFOLLOW, Reason.REL_NOFOLLOW, Reason.HEADER_NOFOLLOW}
 _MOST = 5

@@ -14,7 +14,7 @@ from durable import compare
 
 from trio_crawler import Crawler, Limits, Outcome, SqliteFrontier, Statistics
 from trio_crawler.model import Answer, Job, Reason, Response
-from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.report.lines import to_jsonl
 from trio_crawler.testing import Site, Web, fault, html, redirect, robots
 
 WORKERS = 3

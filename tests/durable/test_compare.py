@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trio_crawler import Failure, Outcome, Page, Reason, Redirect
 from trio_crawler.model import RejectedLink
-from trio_crawler.report.jsonl import to_jsonl
+from trio_crawler.report.lines import to_jsonl
 
 SITE = Site(60, 1)
 

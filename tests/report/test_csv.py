@@ -23,7 +23,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.report.csv import (
+from trio_crawler.report.lines import (
     COLUMNS,
     CSV_HEAD,
     csv_entry,

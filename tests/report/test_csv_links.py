@@ -15,7 +15,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.report.csv import LINKS_HEAD, link_rows
+from trio_crawler.report.lines import LINKS_HEAD, link_rows
 
 URL = "https://a.test/"
 LINKS = ("https://a.test/b", "https://a.test/c")

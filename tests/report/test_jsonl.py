@@ -21,7 +21,7 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.report.jsonl import jsonl_with_links, to_jsonl
+from trio_crawler.report.lines import jsonl_with_links, to_jsonl
 
 URL = "https://a.test/"
 PAGE = Page(

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from trio_crawler.arguments import check_iterable, check_kind, check_whole, several_of
+from trio_crawler.arguments import check_iterable, check_kind, check_whole, public, several_of
 from trio_crawler.check.facts import writer
 from trio_crawler.check.finding import Finding, Identity, in_order
 from trio_crawler.report.visible import ascii_json
@@ -102,6 +102,7 @@ def write_baseline(findings: Iterable[Finding]) -> Iterator[bytes]:
         yield ascii_json(known._asdict()) + b"\n"
 
 
+@public("trio_crawler.check")
 def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Baseline:
     """Return the baseline that a file has, from its lines.
 
@@ -145,6 +146,3 @@ def read_baseline(lines: Iterable[bytes], file: str, *, most: int = MOST) -> Bas
     if not begun:
         raise ValueError(f"{file}, line 1: no baseline: the file is empty")
     return Baseline(known)
-
-
-read_baseline.__module__ = "trio_crawler.check"

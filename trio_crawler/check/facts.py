@@ -22,6 +22,7 @@ from trio_crawler.arguments import (
     check_iterable,
     check_kind,
     check_whole,
+    public,
     several_of,
     several_strings,
 )
@@ -37,6 +38,7 @@ _IN_WORD = re.compile(r"(?!mailto:)[^/?#\\@=]*:[^/?#\\]*@", re.I)
 _SHORT = re.compile(r"-[A-Za-z]").fullmatch
 
 
+@public("trio_crawler.check")
 class NotChecked(NamedTuple):
     """A link that was not checked: its kind (or scheme), the reason, and its page and place.
 
@@ -56,9 +58,6 @@ class NotChecked(NamedTuple):
     reason: str
     page: str
     link: Link
-
-
-NotChecked.__module__ = "trio_crawler.check"
 
 
 class Unasked:
@@ -192,16 +191,17 @@ def writer(write: Callable[P, Iterator[bytes]]) -> Callable[P, Iterator[bytes]]:
     """Let a public generator of the pieces of a file check its arguments when it is called."""
     parameters = signature(write)
 
+    @public("trio_crawler.check")
     @wraps(write)
     def checked(*args: P.args, **more: P.kwargs) -> Iterator[bytes]:
         for name, value in parameters.bind(*args, **more).arguments.items():
             _TAKEN[name](name, value)
         return write(*args, **more)
 
-    checked.__module__ = "trio_crawler.check"
     return checked
 
 
+@public("trio_crawler.check")
 def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
     """Return the `words` of a command as a line for a shell, with `***` for each secret.
 
@@ -219,9 +219,6 @@ def command_line(words: Iterable[str], secret: Iterable[str] = ()) -> str:
         shown.append(_hidden(word) if follows else _without_secrets(word, flags))
         follows = not follows and word in flags
     return " ".join(word if word == HIDDEN else shlex.quote(word) for word in shown)
-
-
-command_line.__module__ = "trio_crawler.check"
 
 
 def _hidden(value: str) -> str:

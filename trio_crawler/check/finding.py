@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import force_setattr
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole
+from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole, public
 from trio_crawler.link import Link
 from trio_crawler.model import REDIRECTS
 from trio_crawler.page.urls import NOWHERE, is_web
@@ -51,6 +51,7 @@ def data_name_of(url: str, path_of: PathOf) -> str:
     return name_of(url, path_of) if url.startswith(NOWHERE) else url
 
 
+@public("trio_crawler.check")
 class Hop(NamedTuple):
     """One redirect: its status, and the URL that it leads to.
 
@@ -62,6 +63,7 @@ class Hop(NamedTuple):
     url: str
 
 
+@public("trio_crawler.check")
 class Identity(NamedTuple):
     """What makes two findings the same in two runs: not the line, the text or the host.
 
@@ -244,7 +246,3 @@ def origin_of(url: str) -> str:
     """Return `scheme://host[:port]` of a web URL, "" for any other text."""
     end = url.find("/", _AFTER_SCHEME) if is_web(url) else -1
     return url[:end] if end > 0 else ""
-
-
-for _class in (Hop, Identity):
-    _class.__module__ = "trio_crawler.check"

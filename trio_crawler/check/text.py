@@ -11,6 +11,7 @@ from trio_crawler.arguments import (
     check_iterable,
     check_kind,
     check_whole,
+    public,
 )
 from trio_crawler.check.facts import CheckFacts
 from trio_crawler.check.finding import Finding, Identity, in_order
@@ -20,7 +21,7 @@ from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
 from trio_crawler.report.codes import is_status, sentence
 from trio_crawler.report.layout import Paint, Tone, attempted, laid_out, painting
-from trio_crawler.report.visible import count, readable, visible
+from trio_crawler.report.visible import count, more, readable, visible
 
 _MOST_LISTED = 20
 _MOST_ENDINGS = 5
@@ -29,6 +30,7 @@ _MARKDOWN = (".md", ".markdown", ".mdx")
 _Shown = Callable[[str], str]
 
 
+@public("trio_crawler.check")
 def check_report(
     findings: Iterable[Finding],
     facts: CheckFacts,
@@ -161,8 +163,7 @@ def not_checked(facts: CheckFacts, row: Row | None = None) -> list[str]:
         (name, why, option), links = key, listed[key]
         lines.append(f"  {count(number, name)}, {why}{f' ({option})' if option else ''}")
         lines += [f"    {link}" for link in links]
-        if links and number > len(links):
-            lines.append(f"    and {count(number - len(links))} more, use -v to list all")
+        lines += more(number - len(links) if links else 0, "    ")
     return lines
 
 
@@ -181,8 +182,7 @@ def _unlinked(facts: CheckFacts, full: bool, shown: _Shown) -> list[str]:
     urls, unread = facts.unlinked or (), sum(facts.unread.values())
     lines = [f"Pages that no link leads to ({len(urls)})"] if urls else []
     lines += [f"  {visible(shown(url))}" for url in (urls if full else urls[:_MOST_LISTED])]
-    if len(urls) > _MOST_LISTED and not full:
-        lines.append(f"  and {count(len(urls) - _MOST_LISTED)} more, use -v to list all")
+    lines += more(0 if full else len(urls) - _MOST_LISTED)
     if unread:
         lines += [] if lines else ["Not read"]
         leads = "that no link leads to, was" if unread == 1 else "that no link leads to, were"
@@ -210,9 +210,7 @@ def _mended(
     for each in listed:
         code = paint(visible(each.code), Tone.GOOD)
         lines.append(f"  {code} {shown(each.target)} on {shown(each.page)}")
-    if rest := len(mended) - len(listed):
-        lines.append(f"  and {count(rest)} more, use -v to list all")
-    return lines
+    return lines + more(len(mended) - len(listed))
 
 
 def _verdict(found: Sequence[Finding], known: int, paint: Paint) -> str:
@@ -234,6 +232,3 @@ def _totals(found: Sequence[Finding], facts: CheckFacts, verdict: str) -> list[s
         pages = len({each.page for each in found})
         where = f" {count(bad_urls(found), 'target')} on {count(pages, 'page')}:"
     return [*lines, f"{count(facts.total, 'different link')} checked.{where} {verdict}"]
-
-
-check_report.__module__ = "trio_crawler.check"

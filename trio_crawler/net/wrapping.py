@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import httpx
 import trio
 
-from trio_crawler.arguments import check_function
+from trio_crawler.arguments import check_function, public
 from trio_crawler.model import REDIRECTS, Fault, Fetch, Job, Purpose, Response, Validator
 
 _Function = TypeVar("_Function", bound=Fetch)
@@ -28,6 +28,7 @@ LARGE = 64 * 1024
 _RECORDED = (Purpose.ROBOTS, Purpose.SITEMAP)
 
 
+@public("trio_crawler.net")
 def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
     """Decorate a function that calls `fetch` with the optional attributes of that.
 
@@ -65,9 +66,6 @@ def wrapping(fetch: Fetch) -> Callable[[_Function], _Function]:
         return function
 
     return decorated
-
-
-wrapping.__module__ = "trio_crawler.net"
 
 
 class Exchange(NamedTuple):

@@ -11,7 +11,7 @@ from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.report.layout import Paint, Tone
-from trio_crawler.report.visible import count, readable, visible
+from trio_crawler.report.visible import count, more, readable, visible
 
 MANY_HOSTS = 20
 """Broken links of more hosts than this are counted by host."""
@@ -44,8 +44,7 @@ def broken_links(
     lines = [f"Broken links ({count(total)})"] if found or counted else []
     for broken in found:
         lines += (f"  {line}" for line in _lines(broken, full, advised, paint))
-    if omitted := total - len(found) - len(counted):
-        lines.append(f"  and {count(omitted)} more, use -v to list all")
+    lines += more(total - len(found) - len(counted))
     return lines + (_malformed(malformed, len(counted)) if malformed else [])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TypeAlias
 
-from trio_crawler.arguments import check_function, check_kind
+from trio_crawler.arguments import check_function, check_kind, public
 from trio_crawler.report.visible import visible
 
 _SCREEN = 24
@@ -49,6 +49,7 @@ def _colored(text: str, tone: Tone) -> str:
     return style(text, **{name: value})
 
 
+@public("trio_crawler.report")
 def attempted(
     section: Callable[[], list[str]], errors: list[Exception] | None = None
 ) -> list[str]:
@@ -75,9 +76,6 @@ def attempted(
         errors.append(error)
         what = f"{type(error).__name__}: {error}"
         return [f"A part of the report is missing, by a fault of trio_crawler: {visible(what)}"]
-
-
-attempted.__module__ = "trio_crawler.report"
 
 
 def laid_out(

@@ -11,7 +11,7 @@ from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.ledger import KeptFacts, Ledger
 from trio_crawler.ledger.rows import FAILURE, NOINDEX, OTHER_CANONICAL, REDIRECT
 from trio_crawler.page.urls import authority, origin
-from trio_crawler.report.visible import count, readable
+from trio_crawler.report.visible import count, more, readable
 
 if TYPE_CHECKING:
     from trio_crawler.report.facts import CrawlFacts
@@ -195,6 +195,5 @@ def notes_section(
         listed = urls if full else urls[:_FEW]
         lines.append(f"  {count(len(urls))} {NOTES[code][0]}")
         lines += (f"    {readable(shown(url))}" for url in listed)
-        if len(urls) > len(listed):
-            lines.append(f"    and {count(len(urls) - len(listed))} more, use -v to list all")
+        lines += more(len(urls) - len(listed), "    ")
     return ["Notes on pages, by their facts", *lines] if lines else []

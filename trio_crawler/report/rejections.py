@@ -18,7 +18,7 @@ from trio_crawler.ledger.rows import DEEP, FOLDED, NO_URL, PAGE, REDIRECT, SKIPP
 from trio_crawler.page.urls import WEB, origin
 from trio_crawler.reason import REASONS, Kind, Reason, of_kind
 from trio_crawler.report.shapes import OTHERS, shape_of
-from trio_crawler.report.visible import count, readable, visible
+from trio_crawler.report.visible import count, more, readable, visible
 
 OPTIONS: Mapping[Reason, str] = {
     reason: about.option for reason, about in REASONS.items() if about.option
@@ -58,14 +58,13 @@ def endless_section(ledger: Ledger, full: bool) -> list[str]:
     found = [(-number, reason, shape) for (reason, shape), number in groups.items()]
     if not found:
         return []
-    total, more = groups.total(), "" if ledger.exact else " or more"
-    lines = [f"Rejected as endless ({count(total, 'URL')}{more})"]
+    lines = [
+        f"Rejected as endless ({count(groups.total(), 'URL')}{'' if ledger.exact else ' or more'})"
+    ]
     for number, reason, shape in sorted(found)[: None if full else _LISTED]:
         about = f" like {readable(shape)}" if shape else " of other shapes"
         lines.append(f"  {reason}: {count(-number, 'URL')}{about}; {OPTIONS[reason]}")
-    if not full and len(found) > _LISTED:
-        lines.append(f"  and {count(len(found) - _LISTED)} more shapes, use -v to list all")
-    return lines
+    return lines + more(0 if full else len(found) - _LISTED, what="more shapes")
 
 
 def _counted(ledger: Ledger) -> Counter[tuple[Reason, str]]:
@@ -141,10 +140,8 @@ def _by_shape(groups: Mapping[str, Mapping[str, str]], full: bool) -> Iterator[s
         yield f"    {readable(shape) or 'other shapes'} ({count(len(urls))})"
         listed = urls if full else urls[:each]
         yield from (f"      {_from(url, groups[shape][url])}" for url in listed)
-        if len(urls) > len(listed):
-            yield f"      and {count(len(urls) - len(listed))} more, use -v to list all"
-    if len(groups) > len(shapes):
-        yield f"    and {count(len(groups) - len(shapes))} more shapes, use -v to list all"
+        yield from more(len(urls) - len(listed), "      ")
+    yield from more(len(groups) - len(shapes), "    ", "more shapes")
 
 
 def _from(url: str, page: str) -> str:
@@ -198,8 +195,10 @@ class LeftOut(NamedTuple):
             return []
         words = _PAGES if self.beyond else _START if seeds == 1 else _STARTS
         beside = f", beside {count(pages, 'page')} fetched" if self.beyond else ""
+        least = f"{count(_MAX_COUNTED)} or more links"
         return [
-            f"{_SENTENCES[reason].format(**words)}: {_links(number)} not followed{beside}; "
+            f"{_SENTENCES[reason].format(**words)}: "
+            f"{count(number, 'link') if number < _MAX_COUNTED else least} not followed{beside}; "
             + ("--ignore-robots" if reason is Reason.ROBOTS else "--ignore-nofollow")
             + (" follows it" if number == 1 else " follows them")
             for reason, number in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
@@ -238,11 +237,6 @@ def left_out(ledger: Ledger) -> LeftOut:
     )
     everything = bool(ledger.kinds[PAGE] and counts and not beyond and not other)
     return LeftOut(counts, beyond, everything)
-
-
-def _links(number: int) -> str:
-    more = " or more" if number >= _MAX_COUNTED else ""
-    return f"{count(number)}{more} {'link' if number == 1 else 'links'}"
 
 
 def logged_out(ledger: Ledger) -> list[str]:

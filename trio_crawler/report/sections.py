@@ -16,6 +16,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_number,
     check_whole,
+    public,
 )
 from trio_crawler.ledger.rows import PAGE
 from trio_crawler.ledger.url_table import TextList
@@ -23,12 +24,12 @@ from trio_crawler.model import Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo
 from trio_crawler.report.summary import FirstItems, Summary
-from trio_crawler.report.visible import count, duration, readable, size, visible
+from trio_crawler.report.visible import count, duration, more, readable, size, visible
 
 if TYPE_CHECKING:
     from trio_crawler.ledger.join import Join
     from trio_crawler.ledger.ledger import Ledger
-    from trio_crawler.policy.settings import HostStatistics, Politeness
+    from trio_crawler.policy.settings import Politeness
     from trio_crawler.report.facts import CrawlFacts
     from trio_crawler.store.changes import Change
 
@@ -47,8 +48,11 @@ def section(
     """Return a heading with the total, the lines, and how many are omitted; nothing for 0."""
     if not total:
         return []
-    rest = [f"  and {count(omitted)} more, use -v to list all"] if omitted else []
-    return [f"{title} ({count(total)}){about}", *(f"  {line}" for line in lines), *rest]
+    return [
+        f"{title} ({count(total)}){about}",
+        *(f"  {line}" for line in lines),
+        *more(omitted),
+    ]
 
 
 def heading(facts: CrawlFacts, verdict: str) -> list[str]:
@@ -64,8 +68,8 @@ def heading(facts: CrawlFacts, verdict: str) -> list[str]:
         lines.append("nofollow ignored")
     if not seeds:
         return [f"Crawl: {verdict}", *lines]
-    more = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
-    return [f"Crawl of {readable(without_userinfo(seeds[0]))}{more}: {verdict}", *lines]
+    others = f" and {count(len(seeds) - 1, 'more seed')}" if len(seeds) > 1 else ""
+    return [f"Crawl of {readable(without_userinfo(seeds[0]))}{others}: {verdict}", *lines]
 
 
 # Problems.
@@ -124,8 +128,7 @@ def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> 
     flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=attrgetter("url"))
     for sitemap in flawed[:limit]:
         lines += _flawed_sitemap(sitemap)
-    omitted = len(flawed) - len(flawed[:limit])
-    return lines + ([f"  and {count(omitted)} more, use -v to list all"] if omitted else [])
+    return lines + more(len(flawed) - len(flawed[:limit]))
 
 
 def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
@@ -190,13 +193,12 @@ def host_speeds(facts: CrawlFacts) -> list[str]:
         return []
     slowest = nsmallest(_MAX_HOSTS, asked, key=lambda host: (-host.latency, host.name))
     omitted = len(asked) - len(slowest)
-    lines = [f"Hosts ({count(len(asked))})", *map(_host_speed, slowest)]
+    lines = [f"Hosts ({count(len(asked))})"]
+    for host in slowest:
+        delay = f", delay {host.delay:g} s" if host.delay else ""
+        took = f"{duration(host.latency)}, limit {host.limit}{delay}"
+        lines.append(f"  {visible(host.name)}: {took}")
     return [*lines, f"  and {count(omitted)} more, which are quicker"] if omitted else lines
-
-
-def _host_speed(host: HostStatistics) -> str:
-    delay = f", delay {host.delay:g} s" if host.delay else ""
-    return f"  {visible(host.name)}: {duration(host.latency)}, limit {host.limit}{delay}"
 
 
 def rejected(summary: Summary) -> list[str]:
@@ -302,6 +304,7 @@ def account(statistics: Statistics) -> str:
 # Walks.
 
 
+@public("trio_crawler.report")
 def changes(
     found: Iterable[Change], since: float | None, full: bool = False, *, repeated: int = 0
 ) -> str:
@@ -354,9 +357,6 @@ def changes(
         urls = (readable(url) + (f" ({visible(why)})" if why else "") for url, why in listed.items)
         lines += section(heading, listed.total, urls, listed.omitted)
     return "\n".join(lines)
-
-
-changes.__module__ = "trio_crawler.report"
 
 
 def date_of(since: float | None) -> str:

@@ -13,7 +13,7 @@ from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.report.summary import EARLY
-from trio_crawler.report.visible import count, readable, visible
+from trio_crawler.report.visible import count, more, readable, visible
 
 MOST_SHAPES = 10_000
 """The most shapes of one kind that a crawl counts apart."""
@@ -194,9 +194,7 @@ def shapes_section(ledger: Ledger, full: bool) -> list[str]:
         lines.append(f"  {figures}  {waiting}  {readable(row.url) or 'other shapes'}")
         if row.exclude:
             lines.append(f"      --exclude {visible(shlex.quote(row.exclude))}")
-    if len(rows) > len(listed):
-        lines.append(f"  and {count(len(rows) - len(listed))} more, use -v to list all")
-    return lines
+    return lines + more(len(rows) - len(listed))
 
 
 OTHERS = ""
@@ -239,15 +237,12 @@ def exclusion(shape: str, *, long_numbers: bool = False) -> str:
     """
     start = shape.index("/", 8)
     begin, (path, query, names) = f"^{_escaped(shape[:start])}", shape[start:].partition("?")
-    if not query and path.endswith("/*") and "0" not in _PART.sub(_without_escape, path):
+    parts = _PART.split(path)
+    if not query and path.endswith("/*") and "0" not in parts:
         return f"{begin}{_escaped(path[:-1])}{_PLAIN}$"
     number = _ANY_NUMBER if long_numbers else _NUMBER
-    parts = (number if part == "0" else _escaped(part) for part in _PART.split(path))
-    return f"{begin}{''.join(parts)}{_query(names) if query else ''}$"
-
-
-def _without_escape(match: re.Match[str]) -> str:
-    return "0" if match[0] == "0" else ""
+    named = (number if part == "0" else _escaped(part) for part in parts)
+    return f"{begin}{''.join(named)}{_query(names) if query else ''}$"
 
 
 def _query(names: str) -> str:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
 
 import httpx
 
-from trio_crawler.arguments import check_iterable, check_kind, check_whole
+from trio_crawler.arguments import check_iterable, check_kind, check_whole, public
 from trio_crawler.ledger.ledger import is_html
 from trio_crawler.model import Outcome, Page
 from trio_crawler.page.urls import seen_key, url_texts
@@ -26,6 +26,7 @@ _TAIL = b"</urlset>\n"
 _HOME = re.compile(rb"<loc>(https?://[^/<]*/)")
 
 
+@public("trio_crawler.report")
 def sitemap_entry(outcome: Outcome) -> bytes:
     r"""Return a page as one line of a sitemap; b"" for an outcome that does not belong in one.
 
@@ -41,16 +42,15 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     if (
         not isinstance(outcome, Page)
         or not _is_indexable(outcome)
-        or not _is_listable(outcome.url)
+        or len(outcome.url) > _MAX_URL_LENGTH
+        # XML cannot represent most control characters.
+        or not outcome.url.isprintable()
     ):
         return b""
     url = escape(outcome.url, {"'": "&apos;", '"': "&quot;"})
     changed = parse_http_date(outcome.headers.get("last-modified", ""))
     when = f"<lastmod>{changed:%Y-%m-%dT%H:%M:%SZ}</lastmod>" if changed else ""
     return f"<url><loc>{url}</loc>{when}</url>\n".encode()
-
-
-sitemap_entry.__module__ = "trio_crawler.report"
 
 
 def _is_indexable(page: Page) -> bool:
@@ -61,6 +61,7 @@ def _is_indexable(page: Page) -> bool:
     return not (other or page.duplicate_of or "noindex" in page.robots)
 
 
+@public("trio_crawler.report")
 def sitemap_parts(
     entries: Iterable[bytes], *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
 ) -> Iterator[Iterator[bytes]]:
@@ -81,9 +82,6 @@ def sitemap_parts(
     return _parts(filter(None, map(_checked_entry, entries)), max_urls, room)
 
 
-sitemap_parts.__module__ = "trio_crawler.report"
-
-
 def _checked_entry(entry: bytes) -> bytes:
     check_kind("each of entries", entry, bytes, "an entry as bytes")
     return entry
@@ -96,6 +94,7 @@ def _parts(rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[Iterator
         yield _part(ahead, rest, max_urls, room)
 
 
+@public("trio_crawler.report")
 def sitemap_home(line: bytes) -> str:
     """Return the root URL of the site that an entry belongs to; "" for a line without an entry.
 
@@ -107,9 +106,7 @@ def sitemap_home(line: bytes) -> str:
     return found[1].decode() if found else ""
 
 
-sitemap_home.__module__ = "trio_crawler.report"
-
-
+@public("trio_crawler.report")
 def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
     """Return the sitemap index that names the sitemaps at these `urls`.
 
@@ -119,9 +116,6 @@ def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
     locations = url_texts("urls", urls)
     named = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in locations)
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()
-
-
-sitemap_index.__module__ = "trio_crawler.report"
 
 
 def _part(ahead: list[bytes], rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[bytes]:
@@ -141,8 +135,3 @@ def _part(ahead: list[bytes], rest: Iterator[bytes], max_urls: int, room: int) -
     if line:
         ahead.append(line)
     yield _TAIL
-
-
-def _is_listable(url: str) -> bool:
-    # XML cannot represent most control characters.
-    return len(url) <= _MAX_URL_LENGTH and url.isprintable()

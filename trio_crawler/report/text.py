@@ -16,6 +16,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_number,
     check_whole,
+    public,
 )
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import Ledger
@@ -370,6 +371,7 @@ class Report:
         return broken.broken_links(listed, total, self._full, advice, paint, malformed=grouped)
 
 
+@public("trio_crawler.report")
 def one_line(outcome: Outcome) -> str:
     """Return one outcome as one line of text, without control characters of a terminal.
 
@@ -380,8 +382,13 @@ def one_line(outcome: Outcome) -> str:
     """
     check_kind("outcome", outcome, Outcome, "an outcome")
     match outcome:
-        case Page():
-            return _page(outcome)
+        case Page(url=url, title=title, duplicate_of=original):
+            taken = f"{size(outcome.size):>10} {duration(outcome.seconds):>8}"
+            cut = title if not title or len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
+            named = f'  "{visible(cut)}"' if cut else ""
+            noindex = " (noindex)" if "noindex" in outcome.robots else ""
+            same = f" (same as {readable(original)})" if original else ""
+            return f"{outcome.status}  {taken}  {readable(url)}{named}{noindex}{same}"
         case Redirect(url=url, status=status, target=target, rejected=rejected):
             why = f" ({rejected})" if rejected else ""
             return f"{status}  {readable(url)} -> {readable(target)}{why}"
@@ -398,9 +405,7 @@ def one_line(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
-one_line.__module__ = "trio_crawler.report"
-
-
+@public("trio_crawler.report")
 def progress_line(
     statistics: Statistics, problems: int, hosts: Iterable[HostStatistics] = ()
 ) -> str:
@@ -425,9 +430,6 @@ def progress_line(
     )
 
 
-progress_line.__module__ = "trio_crawler.report"
-
-
 def _awaited(hosts: Iterable[HostStatistics]) -> str:
     """Return the end of the live line that says which hosts rest."""
     resting = [
@@ -441,18 +443,3 @@ def _awaited(hosts: Iterable[HostStatistics]) -> str:
     others = f" and {count(len(resting) - 1, 'more host')}" if len(resting) > 1 else ""
     until = f", up to {count(math.ceil(rest))} s" if rest > 0 else ""
     return f"  waiting for {visible(name)}{others}{until}"
-
-
-def _page(page: Page) -> str:
-    taken = f"{size(page.size):>10} {duration(page.seconds):>8}"
-    line = f"{page.status}  {taken}  {readable(page.url)}{_title(page)}"
-    if "noindex" in page.robots:
-        line += " (noindex)"
-    return f"{line} (same as {readable(page.duplicate_of)})" if page.duplicate_of else line
-
-
-def _title(page: Page) -> str:
-    if not page.title:
-        return ""
-    title = page.title if len(page.title) <= _MAX_TITLE else page.title[: _MAX_TITLE - 1] + "…"
-    return f'  "{visible(title)}"'

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_kind, public
 from trio_crawler.expressions import lazy
 from trio_crawler.page.urls import WEB
 
@@ -29,6 +29,7 @@ _HIDDEN = lazy(
 )
 
 
+@public("trio_crawler.report")
 def visible(text: str) -> str:
     r"""Escape characters that control a terminal or mislead a reader: ``\x1b``, ``\u202e``.
 
@@ -44,9 +45,6 @@ def visible(text: str) -> str:
     # `isprintable` is False for every hidden character: a test checks all of them.
     plain = text.isprintable() and "##" not in text
     return text if plain else _HIDDEN.sub(_escape, text)
-
-
-visible.__module__ = "trio_crawler.report"
 
 
 def json_visible(encoded: bytes) -> bytes:
@@ -87,6 +85,11 @@ def count(number: int, noun: str = "") -> str:
     if not noun:
         return f"{number:,}"
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def more(omitted: int, indent: str = "  ", what: str = "more") -> list[str]:
+    """Return the line that says how many are left out, and how to see them; none for 0."""
+    return [f"{indent}and {count(omitted)} {what}, use -v to list all"] if omitted > 0 else []
 
 
 def size(octets: int) -> str:

@@ -140,7 +140,8 @@ class Warc:
     def head(self) -> bytes:
         """Return the warcinfo record, with which a file begins."""
         block = warcinfo_block(self._software, self._seeds)
-        return self._record("warcinfo", {"WARC-Record-ID": _new_id(), "WARC-Date": _now()}, block)
+        fields = {"WARC-Record-ID": _new_id(), "WARC-Date": _date(datetime.now(UTC).timestamp())}
+        return self._record("warcinfo", fields, block)
 
     def records(self, outcome: Outcome) -> bytes:
         """Return the records of one outcome, after those of `rest`; any thread may call it.
@@ -176,8 +177,17 @@ class Warc:
         first = self._payloads.first(digest) if body and whole else None
         if first is None and whole:
             self._payloads.add(digest, exchange.url, exchange.began)
-        fields = _not_modified(exchange) or (_revisit(first) if first else {})
-        if not fields and truncated:
+        fields = _not_modified(exchange)
+        if not fields and first:
+            url, began = first
+            fields = {
+                "WARC-Profile": _PROFILE + "identical-payload-digest",
+                "WARC-Refers-To-Target-URI": url,
+                "WARC-Refers-To-Date": _date(began),
+                # WARC 1.1, 6.7.2: the body is left out.
+                "WARC-Truncated": "length",
+            }
+        elif not fields and truncated:
             fields = {"WARC-Truncated": truncated}
         return self._records(exchange, body, digest, fields, metadata_block(outcome))
 
@@ -275,17 +285,6 @@ class _Payloads:
             self._old, self._young = self._young, {}
 
 
-def _revisit(first: tuple[str, float]) -> dict[str, str]:
-    url, began = first
-    return {
-        "WARC-Profile": _PROFILE + "identical-payload-digest",
-        "WARC-Refers-To-Target-URI": url,
-        "WARC-Refers-To-Date": _date(began),
-        # WARC 1.1, 6.7.2: the body is left out.
-        "WARC-Truncated": "length",
-    }
-
-
 def _not_modified(exchange: Exchange) -> dict[str, str]:
     """Return the fields of a revisit for a 304 to a conditional request, else none."""
     sent = exchange.request.lower()
@@ -315,10 +314,6 @@ def _named(digest: bytes) -> str:
     """
     bits = int.from_bytes(digest)
     return "sha1:" + "".join([_PAIRS[bits >> place & 1023] for place in range(150, -1, -10)])
-
-
-def _now() -> str:
-    return _date(datetime.now(UTC).timestamp())
 
 
 def _date(moment: float) -> str:
@@ -363,7 +358,10 @@ def response_head(exchange: Exchange, size: int) -> bytes:
     """
     status, fields = exchange.status, exchange.headers.raw
     if not _fits(status, fields, size):
-        fields = [_renamed(name, value) for name, value in fields]
+        fields = [
+            (b"X-Crawl-" + name if name.lower() in _FRAMING else name, value)
+            for name, value in fields
+        ]
         fields.append((b"Content-Length", b"%d" % size))
     lines = [b"%s: %s\r\n" % (name, value.translate(_LINE_ENDS)) for name, value in fields]
     start = b"HTTP/1.1 %d %s\r\n" % (status, _PHRASES.get(status, b""))
@@ -456,10 +454,6 @@ def _fits(status: int, fields: list[tuple[bytes, bytes]], size: int) -> bool:
             if _content_length(value) != size:
                 return False
     return lengths == 1 or status in _BODILESS
-
-
-def _renamed(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    return (b"X-Crawl-" + name if name.lower() in _FRAMING else name), value
 
 
 def _content_length(length: bytes) -> int | None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from trio_crawler.arguments import public
 from trio_crawler.model import Reason
 from trio_crawler.page.read import Facts
 from trio_crawler.page.url_set import UrlSet
@@ -69,6 +70,7 @@ _VOLATILE = re.compile(
 )
 
 
+@public("trio_crawler.store")
 class Change(NamedTuple):
     """The change of a URL from one walk to the next.
 
@@ -91,9 +93,6 @@ class Change(NamedTuple):
     url: str
     kind: str
     detail: str = ""
-
-
-Change.__module__ = "trio_crawler.store"
 
 
 class State(NamedTuple):

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from trio_crawler.arguments import ArgumentError, check_function, check_iterable, check_path
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_function,
+    check_iterable,
+    check_path,
+    public,
+)
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.store.database import Database
 from trio_crawler.store.errors import DifferentCrawl, StoreError, file_errors, printable
@@ -26,6 +32,7 @@ _SITEMAP = "walk, url, kind, entries, admitted, flaws, detail, referrer, rejecte
 _ONE = "merge the directories of one crawl"
 
 
+@public("trio_crawler.store")
 class Merged(NamedTuple):
     """The number of `urls` of a merged directory, and of those that were in two: `twice`."""
 
@@ -33,6 +40,7 @@ class Merged(NamedTuple):
     twice: int
 
 
+@public("trio_crawler.store")
 def merge(
     out: str | Path, directories: Sequence[str | Path], check: Callable[[], None] = lambda: None
 ) -> Merged:
@@ -88,10 +96,6 @@ def merge(
             twice += store.take(path, _take)
         store.end(how, hosts.values(), seconds)
         return Merged(store.walk.statistics().admitted, twice)
-
-
-merge.__module__ = "trio_crawler.store"
-Merged.__module__ = "trio_crawler.store"
 
 
 def _sum(one: HostStatistics, other: HostStatistics) -> HostStatistics:
