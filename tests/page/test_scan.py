@@ -14,7 +14,8 @@ from trio_crawler.link import LinkKind
 from trio_crawler.page import accelerator
 from trio_crawler.page.fragments import keys_of, read_targets
 from trio_crawler.page.html.links import read_links, scan
-from trio_crawler.page.links import PageLinks, read_body_links, read_page_links
+from trio_crawler.page.link_targets import Pointed, merge
+from trio_crawler.page.links import PageLinks, pointed_of, read_body_links, read_page_links
 from trio_crawler.page.read import read
 
 URL = "https://example.org/a/b"
@@ -48,17 +49,26 @@ def _differences(text, found):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(accelerator, "tags", None)
         exact, exact_places = read_links(text, URL), read_targets(text).keys
-    ours = {("a", *target) for target in (*found.links, *found.nofollow)}
-    ours |= {(str(kind), *target) for kind, target in found.others}
-    theirs = {(str(each.kind), each.url, each.fragment, each.malformed) for each in exact.links}
-    nofollow = {target[:2] for target in found.nofollow}
-    exact_nofollow = {
-        (each.url, each.fragment)
-        for each in exact.links
-        if each.nofollow and each.kind is LinkKind.A
-    }
+    ours = Pointed({LinkKind.A: dict(found.links), **found.others.kinds}, found.others.malformed)
+    merge(ours.kinds[LinkKind.A], found.nofollow.items())
+    nofollow = [each for each in exact.links if each.nofollow and each.kind is LinkKind.A]
+    nofollow = flat(pointed_of(nofollow)._replace(malformed={}))
+    nofollow ^= flat(Pointed({LinkKind.A: found.nofollow}, {}))
     places = keys_of(found.places) ^ exact_places
-    return ours ^ theirs, nofollow ^ exact_nofollow, places
+    return flat(ours) ^ flat(pointed_of(exact.links)), nofollow, places
+
+
+def flat(pointed):
+    """Return each link: its kind, its URL and each fragment; None for one that is malformed."""
+    found = {
+        (kind, url, each)
+        for kind, urls in pointed.kinds.items()
+        for url, names in urls.items()
+        for each in names or [""]
+    }
+    return found | {
+        (kind, url, None) for kind, texts in pointed.malformed.items() for url in texts
+    }
 
 
 @pytest.mark.slow
@@ -121,7 +131,13 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     facts = read(body, HTML["content-type"], URL, scanned=True)
     found = read_page_links(body, HTML["content-type"], URL, facts.pointed, 100_000)
     assert isinstance(found, PageLinks)
-    assert found.pointed.links == (("https://example.org/a/x", "y", False), (URL, "", False))
+    assert found.pointed == (
+        {
+            "a": {"https://example.org/a/x": {"y"}, URL: set()},
+            "image": {"https://example.org/a/i": None},
+        },
+        {},
+    )
     assert found == read_body_links(body, HTML, URL).links
     assert [each.text for each in found] == ["text", "A", "up"]
 
@@ -130,14 +146,14 @@ def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nof
     body = b"<p id=y><a rel=nofollow href='#y'>y</a><a rel=nofollow href='#z'>z</a>"
     facts = read(body, HTML["content-type"], URL, scanned=True)
     assert facts.pointed is not None
-    assert facts.pointed.links == ((URL, "", False), (URL, "z", False))
+    assert facts.pointed.kinds == {"a": {URL: {"z"}}}
 
 
 def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
     facts = read(b"<p>", "text/html", URL, scanned=True)
     found = read_page_links(b"<p>", "text/html", URL, facts.pointed, 9, headers=headers)
-    assert [url for _, (url, _, _) in found.pointed.others] == ["https://example.org/s.css"]
+    assert found.pointed.kinds == {"style": {"https://example.org/s.css": None}}
     assert found == read_body_links(b"<p>", headers, URL).links
 
 
@@ -148,4 +164,5 @@ def test_a_crawl_and_a_check_find_the_same_long_url_of_a_script():
     assert (plain.links, plain.malformed) == (scanned.links, scanned.malformed)
     assert [len(url) for url in scanned.links] == [111, 106, len("https://example.org/a/k")]
     assert scanned.pointed is not None
-    assert [len(url) for url, _, _ in scanned.pointed.links] == [128, 64, 64, 23]
+    assert list(map(len, scanned.pointed.malformed["a"])) == [128]
+    assert list(map(len, scanned.pointed.kinds["a"])) == [64, 64, 23]

@@ -155,8 +155,9 @@ def tags_differ(text: str) -> str:
     if ours is not None and (outlined := read_links(ours.outline.decode(), URL)) != our_links:
         return f"{outlined}\nare in {ours.outline!r}, not\n{our_links}"
     if ours is not None and theirs is not None:
-        theirs = theirs._replace(links=list(dict.fromkeys(theirs.links)))
-        ours = ours._replace(links=list(dict.fromkeys(ours.links)), outline=b"")
+        if list(ours.links) != list(theirs.links):
+            return f"{list(ours.links)}\nis another order than that of\n{list(theirs.links)}"
+        ours = ours._replace(outline=b"")
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"

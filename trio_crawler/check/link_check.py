@@ -218,9 +218,11 @@ class LinkCheck:
                 named = pointed.fragments.get(kind, ())
                 # A check sends no form.
                 if named and of_kind != LinkKind.FORM and not missing.keys().isdisjoint(numbers):
-                    for number, fragment in zip(numbers, named, strict=True):
-                        last, lost = missing.get(number, (0, ()))
-                        if fragment in lost:
+                    for number, fragments in zip(numbers, named, strict=True):
+                        if not fragments or number not in missing:
+                            continue
+                        last, lost = missing[number]
+                        for fragment in lost & fragments:
                             page = page or urls[each.page]
                             found += self._lost(page, Link(urls[number], of_kind, fragment), last)
             if found:
@@ -270,16 +272,16 @@ class LinkCheck:
         for each in ledger.outlinks():
             for kind, by_number in each.pointed.fragments.items() if each.pointed else ():
                 numbers = numbers_of(each.pointed.kinds[kind]) if each.pointed else ()
-                for number, fragment in zip(numbers, by_number, strict=True):
-                    if fragment:
-                        named[number].add(fragment)
+                for number, fragments in zip(numbers, by_number, strict=True):
+                    if fragments:
+                        named[number] |= fragments
         ends: dict[int, int] = {}
         wanted: defaultdict[int, set[str]] = defaultdict(set)
-        for number, fragments in named.items():
+        for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
                 ends[number] = path.last
-                wanted[path.last] |= fragments
+                wanted[path.last] |= of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:

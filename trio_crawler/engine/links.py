@@ -401,19 +401,21 @@ class Links:
 
         Links of the kind `A` that are not among them yet stand in a frame's `srcdoc`.
         """
-        kinds, (links, others) = self._kinds, _pointed(facts)
+        kinds, pointed = self._kinds, _pointed(facts).kinds
         # A page with a frame's `srcdoc` is not scanned.
-        links = () if isinstance(facts.found, PageLinks) else links
-        found = [url for url, _, malformed in links if not malformed and is_web(url)]
-        found += [url for kind, (url, _, malformed) in others if kind in kinds and not malformed]
+        framed = not isinstance(facts.found, PageLinks)
+        found = list(filter(is_web, pointed.get(LinkKind.A, ()))) if framed else []
+        for kind, urls in pointed.items():
+            if kind in kinds:
+                found += urls
         return replace(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
 
     def _parts(self, facts: Facts) -> frozenset[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""
         if not self._assets:
             return frozenset()
-        others = _pointed(facts).others
-        return frozenset(url for kind, (url, _, _) in others if kind in ASSET_KINDS)
+        pointed = _pointed(facts).kinds
+        return frozenset().union(*(pointed[kind] for kind in ASSET_KINDS & pointed.keys()))
 
     async def _judge(
         self,
@@ -489,6 +491,9 @@ def _pointed(facts: Facts) -> Pointed:
 
 def _named(facts: Facts) -> frozenset[str]:
     """Return the URLs whose pages are to have the places that fragments name."""
-    links, others = _pointed(facts)
-    targets = (*links, *(target for _, target in others))
-    return frozenset(url for url, fragment, _ in targets if fragment and names_place(fragment))
+    return frozenset(
+        url
+        for urls in _pointed(facts).kinds.values()
+        for url, named in urls.items()
+        if named and any(map(names_place, named))
+    )

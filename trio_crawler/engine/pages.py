@@ -286,8 +286,8 @@ class PageHandler:
             size += sum(map(len, map(_URL, rejected)))
         if self._checks:
             found = page.found
-            read = found.pointed if isinstance(found, PageLinks) else (found,)
-            size += _LINK * sum(map(len, read)) + TARGET * len(page.targets or ())
+            read = found.pointed.size() if isinstance(found, PageLinks) else len(found)
+            size += _LINK * read + TARGET * len(page.targets or ())
         return Settlement(job, page, judged.successors, size=size)
 
 

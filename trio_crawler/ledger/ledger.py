@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -52,7 +52,8 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.page.link_targets import Target
+from trio_crawler.page import link_targets
+from trio_crawler.page.link_targets import Urls
 from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.urls import origin, seen_key
 
@@ -71,8 +72,9 @@ _PLACES = 8 * 1024 * 1024
 _FACTS = 16 * 1024 * 1024
 # Bytes of the links of pages in memory, unpacked, for a check.
 _LINKS = 16 * 1024 * 1024
-# Bytes that a record of places takes in memory besides them, that of links, and a fragment.
-_RECORD, _OUTLINKS, _FRAGMENT = 100, 1_000, 80
+# Bytes that a record of places takes in memory besides them, that of links, the fragments of one
+# URL, and each of them.
+_RECORD, _OUTLINKS, _NAMED, _FRAGMENT = 100, 1_000, 200, 80
 _MAX_CHALLENGES = 2_000
 _quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -84,14 +86,14 @@ Numbers: TypeAlias = "array[int]"
 class Pointed(NamedTuple):
     """What a page points to, for a check.
 
-    `kinds` has by the kind of the links the numbers of their URLs, one for each fragment;
-    `malformed` those of hrefs that are no URLs; `fragments` the fragment of each number of a kind,
-    if it has any. `source` is the place of the body, or the links, that `Ledger.source` reads.
+    `kinds` has by the kind of the links the numbers of their URLs, each once;
+    `malformed` those of hrefs that are no URLs; `fragments` those of each number of a kind, if it
+    has any. `source` is the place of the body, or the links, that `Ledger.source` reads.
     """
 
     kinds: Mapping[str, bytes]
     malformed: Mapping[str, bytes]
-    fragments: Mapping[str, Sequence[str]]
+    fragments: Mapping[str, Sequence[set[str] | None]]
     source: int
 
 
@@ -374,7 +376,8 @@ class Ledger:
             if pointed is not None:
                 # Each link is followed or rejected, and is pointed to.
                 size = 8 * (len(page.links) + len(page.rejected))
-                size += _FRAGMENT * sum(map(len, pointed[2].values()))
+                for named in pointed[2].values():
+                    size += sum(_NAMED + _FRAGMENT * len(each) for each in named if each)
                 self._tail_size += _OUTLINKS + size
             if len(self._tail) >= _BLOCK:
                 # Only a check reads them several times.
@@ -417,30 +420,25 @@ class Ledger:
     def _pointed(self, page: Page) -> tuple[Any, ...] | None:
         """Return what a check needs of the links of a page; None if it has none."""
         found = page.found
+        urls: Urls = {}
         if found:
             pointed = pointed_of(found)
-            by_kind: defaultdict[str, list[Target]] = defaultdict(list)
-            by_kind[LinkKind.A.value] = list(pointed.links)
-            for kind, target in pointed.others:
-                by_kind[kind.value].append(target)
         elif page.links or page.rejected:
             # The crawl has read the links without their places.
             urls = dict.fromkeys((*page.links, *(url for url, _ in page.rejected)))
-            by_kind = defaultdict(list, {LinkKind.A.value: [(url, "", False) for url in urls]})
+            pointed = link_targets.Pointed({LinkKind.A: urls}, {})
         else:
             return None
-        kinds, malformed = dict[str, bytes](), dict[str, bytes]()
-        fragments = dict[str, tuple[str, ...]]()
-        for name, targets in by_kind.items():
-            hrefs, named, bad = zip(*targets, strict=True) if targets else ((), (), ())
-            if any(bad):
-                wrong = [url for url, _, is_bad in targets if is_bad]
-                malformed[name] = self.urls.numbers(wrong).tobytes()
-                good = [target for target in targets if not target[2]]
-                hrefs, named, _ = zip(*good, strict=True) if good else ((), (), ())
-            kinds[name] = self.urls.numbers(hrefs).tobytes()
-            if any(named):
-                fragments[name] = named
+        numbers = self.urls.numbers
+        kinds = {kind.value: numbers(urls).tobytes() for kind, urls in pointed.kinds.items()}
+        malformed = {
+            kind.value: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
+        }
+        fragments = {
+            kind.value: tuple(urls.values())
+            for kind, urls in pointed.kinds.items()
+            if any(urls.values())
+        }
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None), len(found.source.body))
         elif found:

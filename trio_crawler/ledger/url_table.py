@@ -6,7 +6,7 @@ import marshal
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -95,7 +95,7 @@ class UrlTable(UrlSet):
         known = self._numbers.get(url)
         return self._find(url) if known is None else known
 
-    def numbers(self, urls: Sequence[str]) -> array[int]:
+    def numbers(self, urls: Iterable[str]) -> array[int]:
         """Return the numbers of URLs, new ones where needed."""
         known, find = self._numbers.get, self._find
         return array(

@@ -18,7 +18,7 @@ Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
 _Tags: TypeAlias = "list[tuple[int, str, str, str]]"
-Pointing: TypeAlias = "tuple[bool, list[str | tuple[str, str, bool]], _Tags, set[str], bytes]"
+Pointing: TypeAlias = "tuple[bool, dict[str, set[str] | None], _Tags, set[str], bytes]"
 Targets: TypeAlias = Callable[..., "Pointing | None"]
 
 

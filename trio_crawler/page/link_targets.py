@@ -23,11 +23,50 @@ In place of the text there may be the offset of the content that has it.
 """
 
 
-class Pointed(NamedTuple):
-    """The distinct targets of a page: those of the links of kind `A`, and by their kind others."""
+Urls: TypeAlias = dict[str, set[str] | None]
+"""URLs without fragment, each with the fragments that are named there; None for none."""
 
-    links: tuple[Target, ...]
-    others: tuple[tuple[LinkKind, Target], ...] = ()
+
+class Pointed(NamedTuple):
+    """What a page points to, by the kinds of its links: URLs, and the texts that are malformed."""
+
+    kinds: dict[LinkKind, Urls]
+    malformed: dict[LinkKind, dict[str, None]]
+
+    def add(self, kind: LinkKind, target: Target) -> None:
+        """Add a link."""
+        url, fragment, malformed = target
+        if malformed:
+            self.malformed.setdefault(kind, {})[url] = None
+        else:
+            mention(self.kinds.setdefault(kind, {}), url, fragment)
+
+    def size(self) -> int:
+        """Return the number of distinct links; one with a fragment counts for one without, too."""
+        number = sum(map(len, self.malformed.values()))
+        for of_kind in self.kinds.values():
+            named = list(filter(None, of_kind.values()))
+            number += len(of_kind) - len(named) + sum(map(len, named))
+        return number
+
+
+def mention(urls: Urls, url: str, fragment: str) -> None:
+    """Add a link to some URLs."""
+    if not fragment:
+        urls.setdefault(url)
+    elif known := urls.get(url):
+        known.add(fragment)
+    else:
+        urls[url] = {fragment}
+
+
+def merge(urls: Urls, others: Iterable[tuple[str, set[str] | None]]) -> None:
+    """Add other URLs to some; the two may share their sets of fragments."""
+    for url, named in others:
+        if named and (known := urls.get(url)):
+            known |= named
+        elif named or url not in urls:
+            urls[url] = named
 
 
 # A fragment that the URL Standard does not change.
@@ -88,7 +127,7 @@ def resolve(
     """Return the target of each value; those beyond 4 MiB of URLs are left out.
 
     Of a long `data:` or `javascript:` URL only the beginning is returned, unless it is to be
-    `whole`: see `shortened`.
+    `whole`.
     """
     distinct = list(dict.fromkeys(values))
     written = "\n".join(distinct)
@@ -103,15 +142,25 @@ def resolve(
     )
     if cut or bad or odd or len(found) < len(set(hrefs)):
         targets = _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
-        return {value: shortened(each) for value, each in targets.items()} if cut else targets
+        return {value: _cut(each) for value, each in targets.items()} if cut else targets
     return {
         value: (found[href], value.partition("#")[2], False)
         for value, href in zip(distinct, hrefs, strict=True)
     }
 
 
-def shortened(target: Target) -> Target:
-    """Return a target with no more than the beginning of its `data:` or `javascript:` URL."""
+def shortened(pointed: Pointed) -> Pointed:
+    """Return what a page points to with the beginnings of `data:` and `javascript:` URLs only."""
+    short = Pointed({}, {})
+    for kind, of_kind in pointed.kinds.items():
+        cut = ((_cut((url, "", False))[0], named) for url, named in of_kind.items())
+        merge(short.kinds.setdefault(kind, {}), cut)
+    for kind, texts in pointed.malformed.items():
+        short.malformed[kind] = dict.fromkeys(map(_shortened, texts))
+    return short
+
+
+def _cut(target: Target) -> Target:
     url, fragment, malformed = target
     if malformed:
         return _shortened(url), fragment, malformed

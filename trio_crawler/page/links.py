@@ -74,7 +74,7 @@ class PageLinks(Sequence[Link]):
         return len(self._read())
 
     def __bool__(self) -> bool:
-        return bool(self.pointed.links or self.pointed.others)
+        return bool(self.pointed.kinds or self.pointed.malformed)
 
     @overload
     def __getitem__(self, index: int) -> Link: ...
@@ -97,7 +97,10 @@ class PageLinks(Sequence[Link]):
 
 
 class Source(NamedTuple):
-    """The response that links are read from, or its outline; `headers` are those that matter."""
+    """The response that links are read from, with the headers that matter; or its outline.
+
+    The outline of a page without links in headers has none.
+    """
 
     body: bytes
     url: str
@@ -106,8 +109,11 @@ class Source(NamedTuple):
 
     def links(self, wanted: Collection[str] | None = None) -> tuple[Link, ...]:
         """Return the links to the `wanted` URLs, None for all, with their places and texts."""
-        headers = httpx.Headers(list(self.headers))
         most = self.max_links
+        if not self.headers:
+            text = self.body.decode()
+            return tuple(read_links(text, self.url, max_links=most, wanted=wanted).links)
+        headers = httpx.Headers(list(self.headers))
         return read_body_links(self.body, headers, self.url, max_links=most, wanted=wanted).links
 
 
@@ -115,16 +121,10 @@ def pointed_of(found: Sequence[Link]) -> Pointed:
     """Return what a page points to, without reading the places and texts of links."""
     if isinstance(found, PageLinks):
         return found.pointed
-    links = [each for each in found if each.kind is LinkKind.A]
-    others = [each for each in found if each.kind is not LinkKind.A]
-    return Pointed(
-        tuple(dict.fromkeys((each.url, each.fragment, each.malformed) for each in links)),
-        tuple(
-            dict.fromkeys(
-                (each.kind, (each.url, each.fragment, each.malformed)) for each in others
-            )
-        ),
-    )
+    pointed = Pointed({}, {})
+    for each in found:
+        pointed.add(each.kind, (each.url, each.fragment, each.malformed))
+    return pointed
 
 
 def read_page_links(
@@ -144,11 +144,11 @@ def read_page_links(
     if headers is not None:
         kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
         in_headers, _ = link_targets.links("", list(_in_headers(headers, url))[:max_links], url)
-        others = (*pointed_of(in_headers).others, *pointed.others)
-        pointed = pointed._replace(others=tuple(dict.fromkeys(others)))
-    kind = "text/html;charset=utf-8" if outline else kind
-    source = Source(outline or body, url, [("content-type", kind), *kept], max_links)
-    return PageLinks(pointed, source)
+        for link in in_headers:
+            pointed.add(link.kind, (link.url, link.fragment, link.malformed))
+    if kept or not outline:
+        kept.append(("content-type", "text/html;charset=utf-8" if outline else kind))
+    return PageLinks(pointed, Source(outline or body, url, kept, max_links))
 
 
 def links_of(page: Page) -> tuple[Link, ...]:

@@ -979,59 +979,81 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-/* Return the URL and the fragment of a href; the href itself if it is no URL, or not simple. */
-static PyObject *target_of(PyObject *value, Span href, Directory *to)
+static PyObject *ascii(Span text)
 {
-    const byte *hash = find(href.start, href.end, '#');
+    PyObject *made = PyUnicode_New(text.end - text.start, 127);
+    if (made != NULL) memcpy(PyUnicode_1BYTE_DATA(made), text.start, text.end - text.start);
+    return made;
+}
+
+/* Add a URL to a dict, or a fragment to the set that is its value: None as long as there is none.
+ * Return 1 if it is new, 0 if it is known, -1 with an exception set if that fails. */
+static int mention(PyObject *urls, PyObject *url, Span fragment)
+{
+    PyObject *known = PyDict_GetItemWithError(urls, url);
+    if (known == NULL && PyErr_Occurred()) return -1;
+    if (fragment.start == fragment.end)
+        return known != NULL ? 0 : PyDict_SetItem(urls, url, Py_None) < 0 ? -1 : 1;
+    PyObject *name = ascii(fragment);
+    PyObject *names = name == NULL || (known != NULL && known != Py_None) ? Py_XNewRef(known) : PySet_New(NULL);
+    Py_ssize_t before = names == NULL ? 0 : PySet_GET_SIZE(names);
+    int done = name == NULL || names == NULL ? -1 : PySet_Add(names, name);
+    if (done == 0 && names != known) done = PyDict_SetItem(urls, url, names);
+    if (done == 0) done = PySet_GET_SIZE(names) > before;
+    Py_XDECREF(name);
+    Py_XDECREF(names);
+    return done;
+}
+
+/* Add the URL and the fragment of a usual link; return 0 if the href is no URL or not simple, -1 with
+ * an exception set if that fails, else 1. */
+static int add_url(PyObject *urls, Span href, Directory *to)
+{
+    const byte *hash = NULL;
+    for (const byte *at = href.end; at-- > href.start;) {
+        if (*at >= 0x80 || *at == '&') return 0;
+        if (*at == '#') hash = at;
+    }
     Span fragment = {hash == NULL ? href.end : hash + 1, href.end};
-    Py_ssize_t length = (hash ? hash : href.end) - href.start;
-    to->room -= PyUnicode_GET_LENGTH(value) + PyUnicode_GET_LENGTH(to->home);
     /* White space before a "#" is not the end of the URL. */
-    if (!PyUnicode_IS_COMPACT_ASCII(value) || find(href.start, href.end, '&') != NULL ||
-        !is_simple_fragment(fragment) || (hash != NULL && length && hash[-1] <= ' '))
-        return Py_NewRef(value);
-    PyObject *link = PyUnicode_Substring(value, 0, length);
+    if (!is_simple_fragment(fragment) || (hash > href.start && hash[-1] <= ' ')) return 0;
+    PyObject *link = ascii((Span){href.start, hash == NULL ? href.end : hash});
     PyObject *url = link == NULL ? NULL : any_url_of(link, to);
     Py_XDECREF(link);
     if (url == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
         PyErr_Clear();
-        return Py_NewRef(value);
+        return 0;
     }
-    PyObject *part = url == NULL ? NULL : PyUnicode_Substring(value, length + !!hash, PY_SSIZE_T_MAX);
-    PyObject *target = part == NULL ? NULL : PyTuple_Pack(3, url, part, Py_False);
+    int done = url == NULL ? -1 : mention(urls, url, fragment);
+    if (done > 0) to->room -= href.end - href.start + PyUnicode_GET_LENGTH(to->home);
     Py_XDECREF(url);
-    Py_XDECREF(part);
-    return target;
+    return done < 0 ? -1 : 1;
 }
 
-/* What `targets` returns: links, other tags, places; `whole` if the links are all targets. */
+/* What `targets` returns: links, other tags, places; `hrefs` are those that are not in the links. */
 typedef struct {
     PyObject *links, *tags, *places, *hrefs;
-    int whole;
 } Pointing;
 
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
+    int done = row->name == USUAL && to != NULL ? add_url(all->links, (Span){row->begin, row->end}, to) : 0;
+    if (done != 0) return done < 0 ? -1 : 0;
     PyObject *value = substring(NULL, page, (Span){row->begin, row->end}), *item = NULL;
-    int done = -1;
     if (value == NULL || row->name == PLACE) {
-        if (value != NULL) done = PySet_Add(all->places, value);
-    } else if (row->name == USUAL) {
-        Py_ssize_t before = PySet_GET_SIZE(all->hrefs);
-        done = PySet_Add(all->hrefs, value);
-        if (done == 0 && PySet_GET_SIZE(all->hrefs) > before) {
-            item = to == NULL ? Py_NewRef(value) : target_of(value, (Span){row->begin, row->end}, to);
-            done = item == NULL ? -1 : PyList_Append(all->links, item);
-            all->whole &= item != value;
-        }
+        done = value == NULL ? -1 : PySet_Add(all->places, value);
     } else {
-        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-        int is_read = !strcmp(name, "style") || !strcmp(name, "title");
-        Span content = {row->content, is_read ? row->content_end : row->content};
-        item = Py_BuildValue("nNON", PyList_GET_SIZE(all->links), name_of(NULL, page, row, told),
-                             value, substring(NULL, page, content));
-        done = item == NULL ? -1 : PyList_Append(all->tags, item);
+        Py_ssize_t before = PySet_GET_SIZE(all->hrefs);
+        if (row->name == USUAL) done = PySet_Add(all->hrefs, value);
+        if (done == 0 && (row->name != USUAL || PySet_GET_SIZE(all->hrefs) > before)) {
+            const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+            int is_read = !strcmp(name, "style") || !strcmp(name, "title");
+            Span content = {row->content, is_read ? row->content_end : row->content};
+            item = Py_BuildValue("nNON", PyDict_GET_SIZE(all->links), name_of(NULL, page, row, told),
+                                 value, substring(NULL, page, content));
+            done = item == NULL ? -1 : PyList_Append(all->tags, item);
+        }
     }
     Py_XDECREF(item);
     Py_XDECREF(value);
@@ -1041,7 +1063,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
 static PyObject *targets_of(const Page *page, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
-    Pointing all = {PyList_New(0), PyList_New(0), PySet_New(NULL), PySet_New(NULL), to != NULL};
+    Pointing all = {PyDict_New(), PyList_New(0), PySet_New(NULL), PySet_New(NULL)};
     int done = !all.links || !all.tags || !all.places || !all.hrefs ? -1 : 0;
     for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
@@ -1055,8 +1077,8 @@ static PyObject *targets_of(const Page *page, Directory *to)
         byte *to = (byte *)PyBytes_AS_STRING(outline);
         _PyBytes_Resize(&outline, copy_outline(page, to) - to);
     }
-    PyObject *whole = all.whole ? Py_True : Py_False;
-    if (done == 0 && outline) result = PyTuple_Pack(5, whole, all.links, all.tags, all.places, outline);
+    PyObject *joined = to == NULL ? Py_False : Py_True;
+    if (done == 0 && outline) result = PyTuple_Pack(5, joined, all.links, all.tags, all.places, outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(all.links);
@@ -1112,13 +1134,14 @@ PyDoc_STRVAR(scan_doc,
 PyDoc_STRVAR(targets_doc,
 "targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
 "        /)\n--\n\n"
-"Return whether all links are targets; the distinct usual links of a page in UTF-8; all other tags\n"
-"that may point somewhere, each with the number of links before it, its name, its attributes and, of\n"
-"`style` and `title`, its content; the places, as a set; and an outline: a page with these tags and\n"
-"the texts of links only, at their lines and columns. None for the pages as of `tags`.\n\n"
-"A link is its href. With what `scan` needs to make URLs, and without a base, a simple href is its\n"
-"target: its URL, its fragment and False. Then it is None, too, if the URLs of these links may have\n"
-"more than `room` characters.");
+"Return whether there are URLs; the URLs of the usual links of a page in UTF-8, each with the set of\n"
+"its fragments or None; all other tags that may point somewhere, each with the number of URLs before\n"
+"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and an\n"
+"outline: a page with these tags and the texts of links only, at their lines and columns. None for\n"
+"the pages as of `tags`.\n\n"
+"There are URLs with what `scan` needs to make them, and without a base. A usual link without one, or\n"
+"whose href is not simple, is a tag with the name \"\" and its distinct href. None, too, if the URLs\n"
+"may have more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},

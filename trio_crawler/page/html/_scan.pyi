@@ -6,9 +6,7 @@ def tags(
 def targets(
     body: bytes, /, *joining: object
 ) -> (
-    tuple[
-        bool, list[str | tuple[str, str, bool]], list[tuple[int, str, str, str]], set[str], bytes
-    ]
+    tuple[bool, dict[str, set[str] | None], list[tuple[int, str, str, str]], set[str], bytes]
     | None
 ): ...
 def scan(

@@ -36,7 +36,7 @@ from trio_crawler.page.html.start_tags import (
     may_end,
     start_tags,
 )
-from trio_crawler.page.link_targets import Target, resolve_base
+from trio_crawler.page.link_targets import Pointed, Target, Urls, resolve_base
 
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
@@ -184,17 +184,17 @@ _Element: TypeAlias = tuple[
 
 
 class Scan(NamedTuple):
-    """The targets of a page, with whole URLs and perhaps repeated, and its places.
+    """What a page points to, with whole URLs, and its places.
 
-    `links` are those of `a` and `area`, `nofollow` those with rel=nofollow, and `others` those of
-    all other elements. References are not decoded in the `title`. `outline` is a page in UTF-8
-    with these tags and the texts of links only, at their lines and columns: enough for
-    `read_links`. It is empty if the page was read in Python.
+    `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, and `others` the
+    rest: the kinds of all other elements, and what is malformed. References are not decoded in the
+    `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
+    lines and columns: enough for `read_links`. It is empty if the page was read in Python.
     """
 
-    links: list[Target]
-    nofollow: list[Target]
-    others: list[tuple[LinkKind, Target]]
+    links: Urls
+    nofollow: Urls
+    others: Pointed
     places: set[str]
     base: str
     title: str | None
@@ -216,15 +216,18 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         read = None if targets is None or len(source) > _MAX_BYTES else targets(source, *joining)
     if read is None:
         return None
-    whole, found, tags, sources, outline = read
-    if not whole:
-        found = [_decoded(each) if isinstance(each, str) else each for each in found]
+    joined, links, tags, sources, outline = read
     # If there is no base, nearly all values lead to the same URL from all pages of a directory.
-    alike = len(tags) * len(url) < urls.MAX_CHARACTERS and all(tag[1] != "base" for tag in tags)
+    alike = len(tags) * len(url) < urls.MAX_CHARACTERS
+    alike = alike and (joined or all(tag[1] != "base" for tag in tags))
     home = urls.directory(url) if joining and alike else ""
-    links, nofollow, others = list[Any](), list[Any](), list[tuple[LinkKind, Any]]()
-    places, base, title, done = set(map(_decoded, sources)), None, None, 0
+    # The links that are no URLs yet, each with the number of URLs before it.
+    inside, others = list[tuple[int, _Value, bool]](), list[tuple[LinkKind, _Value]]()
+    places, base, title = set(map(_decoded, sources)), None, None
     for at, name, given, content in tags:
+        if not name:
+            inside.append((at, _decoded(given), False))
+            continue
         if name == "title":
             title, content = content if title is None else title, ""
         elif name == "base" and base is None:
@@ -238,28 +241,36 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         if names:
             places.update(names)
         for value, is_nofollow in in_links:
-            links += found[done:at]
-            done = at
-            whole &= not isinstance(value, str)
-            (nofollow if is_nofollow else links).append(value)
-    links += found[done:]
+            inside.append((at, value, is_nofollow))
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
-    values = [*(() if whole else (*links, *nofollow)), *(value for _, value in others)]
+    values = [*(value for _, value, _ in inside), *(value for _, value in others)]
+    by_value: dict[str, Target] = {}
     if unresolved := [value for value in values if isinstance(value, str)]:
         by_value = link_targets.resolve(unresolved, start, encoding, whole=True)
         if len(by_value) < len(set(unresolved)):
             return None
-        links = [by_value.get(value, value) for value in links]
-        nofollow = [by_value.get(value, value) for value in nofollow]
-        others = [(kind, by_value.get(value, value)) for kind, value in others]
-    return Scan(links, nofollow, others, places, start, title, outline)
+    pointed, nofollow = Pointed({}, {}), Urls()
+    if inside:
+        known, links, done = list(links.items()), {}, 0
+        for at, value, is_nofollow in inside:
+            link_targets.merge(links, known[done:at])
+            done = at
+            target = by_value[value] if isinstance(value, str) else value
+            if target[2]:
+                pointed.add(LinkKind.A, target)
+            else:
+                link_targets.mention(nofollow if is_nofollow else links, target[0], target[1])
+        link_targets.merge(links, known[done:])
+    for kind, value in others:
+        pointed.add(kind, by_value[value] if isinstance(value, str) else value)
+    return Scan(links, nofollow, pointed, places, start, title, outline)
 
 
 def _targets(text: str) -> accelerator.Pointing | None:
-    """Return what the compiled `targets` does, without URLs and the outline."""
+    """Return what the compiled `targets` does without URLs, and no outline."""
     if len(text) > _MAX_CHARACTERS or "\0" in text:
         return None
-    links, places = dict[str, None](), set[str]()
+    hrefs, places = set[str](), set[str]()
     tags = list[tuple[int, str, str, str]]()
     for name, _, begin, end, content, content_end, foreign in start_tags(text):
         value = text[begin:end]
@@ -267,10 +278,11 @@ def _targets(text: str) -> accelerator.Pointing | None:
             places.add(value)
         elif name:
             told = text[content:content_end] if name in ("style", "title") else ""
-            tags.append((len(links), _HARD[0] if foreign else name, value, told))
-        else:
-            links[value] = None
-    return False, list(links), tags, places, b""
+            tags.append((0, _HARD[0] if foreign else name, value, told))
+        elif value not in hrefs:
+            hrefs.add(value)
+            tags.append((0, "", value, ""))
+    return False, {}, tags, places, b""
 
 
 def _decoded(value: str) -> str:

@@ -14,11 +14,13 @@ import re
 import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
+from trio_crawler.link import LinkKind
 from trio_crawler.model import Anchor
 from trio_crawler.page import accelerator, entities, link_targets, urls
 from trio_crawler.page.fragments import keys_of
@@ -139,32 +141,29 @@ def scan_targets(
     found = scan(source, url, encoding)
     if found is None:
         return None
-    pointed, others, places = found.links + found.nofollow, found.others, found.places
-    if len(pointed) + len(others) > max_links:
+    links, more, (kinds, malformed), places = found[:4]
+    if more:
+        links = dict(links)
+        link_targets.merge(links, more.items())
+    if named := links.get(url):
+        named -= places
+    pointed = Pointed({LinkKind.A: links, **kinds} if links else kinds, malformed)
+    if pointed.size() > max_links:
         return None
-    links = dict.fromkeys([target for target, _, malformed in found.links if not malformed])
-    more = dict.fromkeys([target for target, _, malformed in found.nofollow if not malformed])
-    malformed = [target[0] for target in pointed if target[2]]
-    if malformed or any(map(link_targets.may_be_long, links)):
-        pointed = list(map(link_targets.shortened, pointed))
-    here = pointed
-    if url in links or url in more:
-        here = [
-            (url, "", False) if target[0] == url and target[1] in places else target
-            for target in pointed
-        ]
-    if any(link_targets.may_be_long(target[0]) or target[2] for _, target in others):
+    if malformed or any(
+        map(link_targets.may_be_long, chain.from_iterable(pointed.kinds.values()))
+    ):
         # A `data:` URL of an image may be as long as the page.
-        others = [(kind, link_targets.shortened(target)) for kind, target in others]
+        pointed = link_targets.shortened(pointed)
     return ParsedHtml(
-        list(links),
+        list(found.links),
         list(more),
         found.base,
         (found.title and title_of(found.title)) or None,
         0,
         resolved=True,
-        malformed=dict.fromkeys(malformed),
-        pointed=Pointed(tuple(dict.fromkeys(here)), tuple(dict.fromkeys(others))),
+        malformed=malformed.get(LinkKind.A, ()),
+        pointed=pointed,
         # The charset of a page matters for the queries of its links.
         outline=found.outline if encoding == "utf-8" else b"",
         targets=keys_of(places),
