@@ -162,6 +162,17 @@ def test_a_worker_that_cannot_write_its_directory_is_replaced_and_nothing_is_los
     assert f"trio-crawler: site/processes/{number}" in err
 
 
+def test_a_worker_that_a_signal_ends_before_it_has_its_options_says_nothing() -> None:
+    words = [sys.executable, "-c", "from trio_crawler.cli.processes import work; work()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        # A pickle of which it never gets the end; a pipe holds less, so the worker reads it.
+        worker.stdin.write(b"\x80\x04B" + (1 << 30).to_bytes(4, "little") + bytes(1 << 20))
+        worker.terminate()
+        _, err = worker.communicate(timeout=20)
+    assert (worker.returncode, err) == (-signal.SIGTERM, b"")
+
+
 def test_the_workers_end_with_the_process_that_has_started_them(tmp_path: Path) -> None:
     with halfway(tmp_path) as (process, gate, words):
         process.kill()

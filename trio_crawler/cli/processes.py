@@ -369,10 +369,12 @@ class _Crew:
 
 def work() -> NoReturn:
     """Crawl as the process of a worker, with the options that standard input has."""
-    SIGNALS.take()
     prepare()
     with os.fdopen(os.dup(0), "rb") as given:
         options = pickle.load(given)  # noqa: S301 - from the process that has started this one
+    # Before, a signal ends it without a word: the command itself tells of that.
+    SIGNALS.note()
+    SIGNALS.take()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Of a command line without a word, so to say: these options were looked at before.
     with click.Context(click.Command("worker")):
