@@ -44,16 +44,15 @@ SLOWER = {"docs", "durable"}
 MERGE = (
     "cli/test_check_directory.py cli/test_crawl.py cli/test_directory.py cli/test_exports.py "
     "cli/test_planted.py cli/test_processes.py cli/test_secrets.py durable/test_faults.py "
-    "durable/test_kill.py durable/test_refresh.py net/test_decode_fuzz.py "
-    "net/test_head_fuzz.py net/test_http2_fuzz.py page/test_css.py page/test_compiled_text.py "
-    "page/test_refused.py page/test_scanner.py policy/test_robots_costs.py "
+    "durable/test_kill.py durable/test_refresh.py net/test_head_fuzz.py page/test_scanner.py "
     "report/test_links.py report/test_text.py report/test_warc_resumed.py store/test_files.py "
-    "store/test_injected.py store/test_opening.py schedule/test_runs_of_turns.py "
+    "store/test_injected.py store/test_opening.py "
     "test_applications.py test_guest.py test_real_sites.py"
 ).split()
 """The files whose slower tests run before each merge, with those of docs/ that start no program.
 
-They are the most telling ones of each room, and take three minutes of one core.
+They are the most telling ones of each room. The bounds of one function, and the other fuzzers, run
+with `--all`, and with the tests of their room: `pytest tests/page`.
 """
 
 TOLD, MOST = 0.5, 1.0
