@@ -238,9 +238,13 @@ def joining(base: str, encoding: str) -> tuple[object, ...]:
 def in_directory(href: str, home: str) -> str:
     """Return the URL of a href on the pages of a directory, where it does not depend on the page.
 
-    Raises ValueError as `normalise` does.
+    A href with a fragment is never simple. Raises ValueError as `normalise` does.
     """
-    return _links_of(home).get(href) or normalise(href, home)
+    known, found = _links_of(home), {href: ""}
+    root = home.index("/", _AFTER_SCHEME) + 1
+    if _join(found, home, root, known, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS):
+        return normalise(href, home)
+    return found[href]
 
 
 def _resolve_other(href: str, base: str) -> str:

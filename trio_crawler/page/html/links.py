@@ -226,7 +226,7 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     places, base, title = set(map(_decoded, sources)), None, None
     for at, name, given, content in tags:
         if not name:
-            inside.append((at, _decoded(given), False))
+            inside.append((at, _link(home, given), False))
             continue
         if name == "title":
             title, content = content if title is None else title, ""
@@ -317,6 +317,12 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
 
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
+
+
+# ▶ Each page of apache2-doc has the same two links with references.
+@lru_cache(4_096)
+def _link(home: str, source: str) -> _Value:
+    return _target(_decoded(source), home)
 
 
 def _target(value: str, home: str) -> _Value:
