@@ -238,8 +238,15 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
     """
     old, new = Walk(database, before), Walk(database, now)
     finished = not new.unfinished
-    _copy_states(database, old)
-
+    database.execute(f"CREATE TEMP TABLE old (url PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID")
+    database.execute(
+        f"INSERT OR REPLACE INTO temp.old SELECT urls.url, {_STATE} FROM {_OUTCOMES} "
+        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL "
+        # Of a URL that was admitted again the last outcome stays.
+        "ORDER BY urls.number",
+        old.first,
+        old.last,
+    )
     noise, sample = Noise(database, new.last), _Sample(database, old)
     # A URL that was admitted again has two outcomes, and the last one counts.
     last = {url: number for url, number, has_outcome in new.again() if has_outcome}
@@ -278,18 +285,6 @@ class _Sample:
             for rejected in _rejected_portions(self._database, self._walk):
                 self._urls.update(link for link, reason in rejected if _is_sampled(reason))
         return url in self._urls
-
-
-def _copy_states(database: Database, old: Walk) -> None:
-    database.execute(f"CREATE TEMP TABLE old (url PRIMARY KEY, {_COLUMNS}) WITHOUT ROWID")
-    database.execute(
-        f"INSERT OR REPLACE INTO temp.old SELECT urls.url, {_STATE} FROM {_OUTCOMES} "
-        "WHERE urls.number BETWEEN ? AND ? AND purpose = 'page' AND ended AND url NOT NULL "
-        # Of a URL that was admitted again the last outcome stays.
-        "ORDER BY urls.number",
-        old.first,
-        old.last,
-    )
 
 
 _COMPARED = f"""SELECT urls.number, urls.url, ended, old.url NOT NULL, {_OLD}, {_STATE}

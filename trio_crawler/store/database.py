@@ -48,13 +48,13 @@ def _own_columns() -> set[tuple[str, str]]:
 class Database:
     """A connection to the database of a crawl directory; its errors are raised as StoreError.
 
-    One thread at a time may use it.
+    One thread at a time may use it. When it is closed, the directory `temporary` is removed.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        self._temporary: Path | None = None
+        self.temporary: Path | None = None
         self._closed = False
 
     @contextmanager
@@ -67,10 +67,8 @@ class Database:
             raise RuntimeError(f"{printable(self.path)}: it is closed: open the directory again")
         try:
             yield
-        except BadRow as error:
-            raise damage_error(self.path, str(error)) from error
-        except UnicodeDecodeError as error:
-            # A name in the schema, or SQLite's message that quotes it, is no UTF-8.
+        except (BadRow, UnicodeDecodeError) as error:
+            # The second for a name in the schema, or SQLite's message that quotes it.
             raise damage_error(self.path, str(error)) from error
         except sqlite3.ProgrammingError:
             raise
@@ -146,10 +144,6 @@ class Database:
                 self._connection.rollback()
             raise
 
-    def remove_on_close(self, directory: Path) -> None:
-        """Remove a directory when the connection is closed."""
-        self._temporary = directory
-
     def close(self) -> None:
         """Close the connection; may be called again.
 
@@ -161,8 +155,8 @@ class Database:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with suppress(*_ERRORS):
             self._connection.close()
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 Count = Annotated[int, Meta(ge=0)]

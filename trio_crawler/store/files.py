@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trio_crawler.arguments import check_whole
-from trio_crawler.store.errors import InUse, check_plain, file_error, file_errors, printable
+from trio_crawler.store.errors import InUse, check_plain, file_errors, printable
 
 _msvcrt: Any = None
 try:
@@ -134,28 +134,22 @@ class Lock:
             on_error.callback(os.close, self._file)
             with file_errors(self._path):
                 check_plain(self._path, os.fstat(self._file), to_write=True)
-            self._lock = self._acquire(directory)
+            with file_errors(self._path):
+                try:
+                    self._lock = FileLock(self._file)
+                except BlockingIOError as error:
+                    number = read_at(self._file, 20, 0).strip()
+                    by = f" (process {number.decode()})" if number.isdigit() else ""
+                    raise InUse(
+                        f"{printable(directory)}: another crawl is using it{by}: "
+                        "wait for its end, or give another directory"
+                    ) from error
             on_error.callback(self._lock.release)
             with file_errors(self._path):
                 os.ftruncate(self._file, 0)
                 write_at(self._file, b"%d\n" % os.getpid(), 0)
             on_error.pop_all()
         self._locked = True
-
-    def _acquire(self, directory: Path) -> FileLock:
-        try:
-            return FileLock(self._file)
-        except BlockingIOError as error:
-            raise InUse(
-                f"{printable(directory)}: another crawl is using it{self._holder()}: "
-                "wait for its end, or give another directory"
-            ) from error
-        except OSError as error:
-            raise file_error(self._path, error) from error
-
-    def _holder(self) -> str:
-        number = read_at(self._file, 20, 0).strip()
-        return f" (process {number.decode()})" if number.isdigit() else ""
 
     @property
     def removed(self) -> bool:

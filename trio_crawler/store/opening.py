@@ -185,13 +185,9 @@ def _connect_to_read(path: Path) -> Database:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_WRITABLE:
             raise
     # To read a log SQLite creates an index file, which a read-only directory prevents.
-    return _open_copy(path) if _has_log(path) else _connect(path, "immutable=1")
-
-
-def _has_log(path: Path) -> bool:
-    log = _log(path)
-    with file_errors(log):
-        return log.exists() and log.stat().st_size > 0
+    with file_errors(log := _log(path)):
+        has_log = log.exists() and log.stat().st_size > 0
+    return _open_copy(path) if has_log else _connect(path, "immutable=1")
 
 
 def _log(path: Path) -> Path:
@@ -214,8 +210,7 @@ def _open_copy(path: Path) -> Database:
     database.path = path
     # On POSIX an open file stays readable without its name; Windows refuses to remove it.
     shutil.rmtree(directory, ignore_errors=True)
-    if directory.exists():
-        database.remove_on_close(directory)
+    database.temporary = directory if directory.exists() else None
     return database
 
 

@@ -232,7 +232,7 @@ def merge_exact(columns: Values, exact: Any) -> Values:
     return tuple([column if original is None else original for column, original in pairs])
 
 
-_STRINGS = msgspec.json.Decoder(list[str])
+_STRINGS = msgspec.json.Decoder(tuple[str, ...])
 _REASONS = msgspec.json.Decoder(tuple[Reason, ...])
 _URLS = msgspec.json.Decoder(list[str | Number])
 _LINKS = msgspec.json.Decoder(list[tuple[str | Number, Anchor | None]])
@@ -278,7 +278,7 @@ def page(
         rejected=rejected,
         flaws=parse_reasons(flaws),
         canonical=canonical,
-        robots=tuple(parse_strings(robots)),
+        robots=() if robots is None else decoded(_STRINGS, robots),
         duplicate_of=duplicate_of,
         anchors=more | anchors,
         body_size=size,
@@ -294,11 +294,6 @@ def _headers(media: str | None, etag: str | None, last_modified: str | None) -> 
     except UnicodeEncodeError as error:
         raise BadRow(str(error)) from error
     return httpx.Headers(fields)
-
-
-def parse_strings(text: str | None) -> list[str]:
-    """Return the strings of a JSON list; none for NULL. Raises BadRow."""
-    return [] if text is None else decoded(_STRINGS, text)
 
 
 def parse_reasons(text: str | None) -> tuple[Reason, ...]:
@@ -401,7 +396,8 @@ def found_values(outcome: Outcome) -> Values | None:
     links = tuple(outcome.found) if isinstance(outcome, Page) else ()
     if not links and outcome.targets is None:
         return None
-    targets = None if outcome.targets is None else _packed(outcome.targets)
+    places = outcome.targets
+    targets = None if places is None else pack(f"<{len(places)}Q", *sorted(places))
     return (*_compressed(links), targets) if links else (None, None, targets)
 
 
@@ -415,10 +411,6 @@ def _compressed(links: Sequence[Link]) -> tuple[int, bytes]:
         return _compressed(links[: len(links) // 2])
     packed = zlib.compress(text, _LEVEL)
     return len(text), packed if len(packed) < len(text) else text
-
-
-def _packed(targets: frozenset[int]) -> bytes:
-    return pack(f"<{len(targets)}Q", *sorted(targets))
 
 
 def found_fields(outcome: Outcome, values: Any) -> dict[str, Any]:

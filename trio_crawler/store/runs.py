@@ -195,7 +195,14 @@ _RUN_ROW: Any = tuple[int, int, Time, Time | None, float, str, str, Reason | Non
 
 
 def _host_row(host: HostStatistics, walk: int) -> Row:
-    given_up = {scheme: _fault_fields(why) for scheme, why in host.given_up.items()}
+    given_up = {
+        scheme: dict(
+            zip(_FAULT_FIELDS, (why.reason, why.detail, why.phase, why.about), strict=True)
+        )
+        if isinstance(why, Fault)
+        else {"reason": why}
+        for scheme, why in host.given_up.items()
+    }
     about = (host.name, host.waiting, host.in_flight, host.limit, host.delay, host.rest)
     why = json.dumps(given_up) if given_up else None
     counts = (host.pages, host.failed, host.bytes, host.waits_for, host.asked, host.refused)
@@ -213,13 +220,6 @@ def _merged(before: HostStatistics, now: HostStatistics) -> HostStatistics:
     )
 
 
-def _fault_fields(why: Reason | Fault) -> dict[str, str | None]:
-    if isinstance(why, Fault):
-        fields = (why.reason, why.detail, why.phase, why.about)
-        return dict(zip(_FAULT_FIELDS, fields, strict=True))
-    return {"reason": why}
-
-
 def read_hosts(database: Database) -> dict[str, HostStatistics]:
     """Return the hosts of the last walk by name, each with the sums of all runs of the walk."""
     (walk,) = database.read_one(tuple[int | None], "SELECT max(walk) FROM walks")
@@ -234,19 +234,14 @@ def _hosts_of(database: Database, walk: int) -> dict[str, HostStatistics]:
 
 
 def _host(*row: Any) -> HostStatistics:
-    values: Any = (*row[:8], _given_up(row[8]), *row[9:])
-    return HostStatistics(*values)
-
-
-def _given_up(text: str | None) -> dict[str, Reason | Fault]:
-    found = parsed(dict[str, _Why], text) if text else {}
-    return {scheme: _reason_or_fault(why) for scheme, why in found.items()}
-
-
-def _reason_or_fault(why: _Why) -> Reason | Fault:
-    if why.detail is None:
-        return why.reason
-    return Fault(why.reason, why.detail, why.phase, why.about)
+    found = parsed(dict[str, _Why], row[8]) if row[8] else {}
+    given_up = {
+        scheme: why.reason
+        if why.detail is None
+        else Fault(why.reason, why.detail, why.phase, why.about)
+        for scheme, why in found.items()
+    }
+    return HostStatistics(*row[:8], given_up, *row[9:])
 
 
 def read_runs(database: Database) -> list[Run]:

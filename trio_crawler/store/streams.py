@@ -104,9 +104,7 @@ class Stream:
         self._locked: FileLock | None = None
         self._file = self._open(PRIVATE if private else _SHARED)
         try:
-            self._check_size(new=committed is None, closed=closed)
-            self._check_tail(tail)
-            self._cut()
+            self._check(tail, new=committed is None, closed=closed)
         except BaseException:
             self.close()
             raise
@@ -121,9 +119,7 @@ class Stream:
 
     def pop(self) -> list[Outcome]:
         """Return the outcomes that were added since the last call."""
-        added = self._added
-        if added:
-            self._added = []
+        added, self._added = self._added, []
         return added
 
     def _open(self, mode: int) -> int:
@@ -139,7 +135,8 @@ class Stream:
                 raise self._not_plain() from error
             raise file_error(self.path, error) from error
 
-    def _check_size(self, *, new: bool, closed: bool) -> None:
+    def _check(self, tail: bytes | None, *, new: bool, closed: bool) -> None:
+        """Cut off what was not committed. Raises StoreError for a file of others, or a changed one."""
         with file_errors(self.path):
             about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):
@@ -154,14 +151,15 @@ class Stream:
                 f"{printable(self.path)}: it exists already, and does not belong to this crawl: "
                 "move it away, or give another path"
             )
-
-    def _check_tail(self, tail: bytes | None) -> None:
-        """Raise StoreError for a file that was replaced or changed."""
         with file_errors(self.path):
             size = min(TAIL, self.committed)
             self._tail = read_at(self._file, size, self.committed - size)
         if self.committed and self.tail != tail:
             raise self._changed("it has other content")
+        with file_errors(self.path):
+            os.ftruncate(self._file, self.committed)
+            if self.is_new:
+                sync_directory(self.path.parent)
 
     @property
     def tail(self) -> bytes:
@@ -174,12 +172,6 @@ class Stream:
             return
         by = "another crawl or stream"
         raise InUse(f"{printable(self.path)}: {by} is writing to it: give another path")
-
-    def _cut(self) -> None:
-        with file_errors(self.path):
-            os.ftruncate(self._file, self.committed)
-            if self.is_new:
-                sync_directory(self.path.parent)
 
     def _changed(self, what: str) -> StoreError:
         return StoreError(
@@ -208,8 +200,11 @@ class Stream:
         before = self._written
         for data in filter(None, pieces):
             with file_errors(self.path):
-                if self._written == before:
-                    self._check_here()
+                about = os.fstat(self._file)
+                if self._written == before and (
+                    not about.st_nlink or about.st_size < self._written
+                ):
+                    raise self._changed("it was removed or cut during the crawl")
                 rest = memoryview(data)
                 while rest:
                     count = write_at(self._file, rest, self._written)
@@ -221,11 +216,6 @@ class Stream:
         with file_errors(self.path):
             os.fsync(self._file)
         return self._written
-
-    def _check_here(self) -> None:
-        about = os.fstat(self._file)
-        if not about.st_nlink or about.st_size < self._written:
-            raise self._changed("it was removed or cut during the crawl")
 
     def commit(self) -> None:
         """Count all appended bytes as committed."""
@@ -294,20 +284,17 @@ class StreamSet:
         how = {"closed": bool(closed), "private": private}
         stream = Stream(Path(path), length, tail, encode, head, rest, **how)
         try:
-            self._record_name(name)
+            # Before the first write, so that bytes of a killed run are known as the crawl's own.
+            self._database.execute(
+                "INSERT INTO streams (path, length, behind, closed) VALUES (?, 0, 0, 0) "
+                "ON CONFLICT (path) DO UPDATE SET closed = 0",
+                name,
+            )
         except BaseException:
             stream.close()
             raise
         self._streams[name] = stream
         return stream
-
-    def _record_name(self, name: str) -> None:
-        # Before the first write, so that bytes of a killed run are known as the crawl's own.
-        self._database.execute(
-            "INSERT INTO streams (path, length, behind, closed) VALUES (?, 0, 0, 0) "
-            "ON CONFLICT (path) DO UPDATE SET closed = 0",
-            name,
-        )
 
     def append(self, writes: Iterable[tuple[Stream, list[Outcome]]]) -> dict[str, int]:
         """Write the records of outcomes to their streams; return the new lengths by name.
@@ -325,19 +312,15 @@ class StreamSet:
 
     def record(self, lengths: Mapping[str, int], *, settled: bool) -> None:
         """Record new lengths, and whether this run has settled a URL; inside a transaction."""
-        if lengths:
-            sql = "UPDATE streams SET length = ?, tail = ? WHERE path = ?"
-            written = ((at, self._streams[name].tail, name) for name, at in lengths.items())
-            self._database.execute_many(sql, written)
+        sql = "UPDATE streams SET length = ?, tail = ? WHERE path = ?"
+        written = ((at, self._streams[name].tail, name) for name, at in lengths.items())
+        self._database.execute_many(sql, written)
         if settled and not self._marked:
-            self._mark_behind()
-
-    def _mark_behind(self) -> None:
-        """Mark the streams of earlier runs that this run does not write: they lack its records."""
-        for (name,) in self._database.rows("SELECT path FROM streams"):
-            if name not in self._streams:
-                self._database.execute("UPDATE streams SET behind = 1 WHERE path = ?", name)
-        self._marked = True
+            # The streams of earlier runs that this run does not write lack its records.
+            found = self._database.rows("SELECT path FROM streams")
+            behind = [row for row in found if row[0] not in self._streams]
+            self._database.execute_many("UPDATE streams SET behind = 1 WHERE path = ?", behind)
+            self._marked = True
 
     def commit(self, lengths: Iterable[str]) -> None:
         """Count the records in the streams with these names as committed."""

@@ -242,11 +242,13 @@ class Walk:
                 how = (table, columns, kind, make or make_page)
                 outcomes += self._read_outcomes(after, last, *how)
             outcomes.sort(key=itemgetter(0))
-            again = self._again(after, last)
+            sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"
+            again = set(self._database.read(tuple[int], sql, after, last))
             packed = self._found(after, last) if found else {}
-            facts = self._facts(after, last)
+            sql = "SELECT number, facts FROM facts_ WHERE number > ? AND number <= ?"
+            facts = dict(self._database.read(tuple[int, str], sql, after, last))
             for number, outcome in outcomes:
-                more: dict[str, Any] = {"again": True} if number in again else {}
+                more: dict[str, Any] = {"again": True} if (number,) in again else {}
                 if number in packed:
                     # One by one: in memory the links of a page take ten times as much.
                     with self._database.store_errors():
@@ -278,14 +280,6 @@ class Walk:
             "WHERE check_.number > ? AND check_.number <= ?"
         )
         return {row[0]: row[1:] for row in self._database.rows(sql, after, last, after, last)}
-
-    def _facts(self, after: int, last: int) -> dict[int, str]:
-        sql = "SELECT number, facts FROM facts_ WHERE number > ? AND number <= ?"
-        return dict(self._database.read(tuple[int, str], sql, after, last))
-
-    def _again(self, after: int, last: int) -> set[int]:
-        sql = "SELECT number FROM urls WHERE number > ? AND number <= ? AND again NOT NULL"
-        return {number for (number,) in self._database.read(tuple[int], sql, after, last)}
 
     def _last_of_portion(self, after: int) -> int | None:
         """Return the last of the next numbers after one; None if there are none."""

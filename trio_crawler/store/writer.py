@@ -124,45 +124,36 @@ class BatchWriter:
         self._write_admitted(careful)
         self._write_settled(careful)
         self._write_sitemaps(careful)
-        if answers := [_robots_row(*each) for each in self._batch.robots]:
-            stored = map(_column_values, answers) if careful else answers
-            self._database.execute_many(_ROBOTS, stored)
+        answers = [_robots_row(*each) for each in self._batch.robots]
+        stored = map(_column_values, answers) if careful else answers
+        self._database.execute_many(_ROBOTS, stored)
 
     def _write_admitted(self, careful: bool) -> None:
         batch, many = self._batch, self._database.execute_many
-        if batch.admitted:
-            admitted = map(_admitted, batch.admitted)
-            many(
-                "INSERT INTO urls (number, url, purpose, depth, redirects, priority, referrer, "
-                "source, tries, ended, walk) "
-                f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
-                map(_column_values, admitted) if careful else admitted,
-            )
-        if batch.again:
-            again = [(number,) for number in batch.again]
-            many("UPDATE urls SET again = 1 WHERE number = ?", again)
-        if batch.tried:
-            waiting = ((tries, number) for number, tries in batch.tried)
-            many("UPDATE urls SET tries = ? WHERE number = ?", waiting)
-        if batch.raised_redirects:
-            many("UPDATE urls SET redirects = ? WHERE number = ?", batch.raised_redirects)
+        admitted = map(_admitted, batch.admitted)
+        many(
+            "INSERT INTO urls (number, url, purpose, depth, redirects, priority, referrer, "
+            "source, tries, ended, walk) "
+            f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
+            map(_column_values, admitted) if careful else admitted,
+        )
+        many("UPDATE urls SET again = 1 WHERE number = ?", [(each,) for each in batch.again])
+        waiting = ((tries, number) for number, tries in batch.tried)
+        many("UPDATE urls SET tries = ? WHERE number = ?", waiting)
+        many("UPDATE urls SET redirects = ? WHERE number = ?", batch.raised_redirects)
 
     def _write_settled(self, careful: bool) -> None:
         settled, many = self._batch.settled, self._database.execute_many
-        if not settled:
-            return
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in settled])
-        if pages := self._pages(careful):
-            texts = [self._digests[row[0]][1:] for row in pages]
-            many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
-            many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
-        if found := list(self._found()):
-            many(_FOUND, found)
+        pages = self._pages(careful)
+        texts = [self._digests[row[0]][1:] for row in pages]
+        many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
+        many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
+        many(_FOUND, self._found())
         kept = [(number, page.facts) for number, _, page in settled if isinstance(page, Page)]
-        if facts := [(number, rows.facts_value(each)) for number, each in kept if each]:
-            many(_FACTS, facts)
-        if repeated := self._batch.repeated:
-            many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
+        many(_FACTS, [(number, rows.facts_value(each)) for number, each in kept if each])
+        repeated = self._batch.repeated
+        many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
         for sql, others in self._others(careful).items():
             many(sql, others)
 
@@ -216,8 +207,6 @@ class BatchWriter:
 
     def _write_sitemaps(self, careful: bool) -> None:
         done, many = self._batch.sitemaps, self._database.execute_many
-        if not done:
-            return
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in done])
         found = [_sitemap(sitemap, careful) for _, sitemap, _ in done if sitemap is not None]
         many(_SITEMAP, [(self._walk, *row) for row in found])
