@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from trio_crawler import StoreError
-from trio_crawler.ledger.spool import Spool
+from trio_crawler.ledger.tables import Spool
 
 
 def test_records_with_a_size_are_kept_until_there_is_no_room_and_all_come_back_in_order() -> None:
@@ -28,7 +28,7 @@ def test_where_no_order_matters_a_small_record_is_kept_after_a_large_one() -> No
 
 
 def test_what_is_beyond_the_room_in_memory_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trio_crawler.ledger.spool.MEMORY", 10_000)
+    monkeypatch.setattr("trio_crawler.ledger.tables.MEMORY", 10_000)
     spool = Spool()
     records = [[Random(number).randbytes(500)] for number in range(100)]
     indices = [spool.append(record) for record in records]
@@ -38,7 +38,7 @@ def test_what_is_beyond_the_room_in_memory_is_in_a_file(monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the disk that is always full")
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trio_crawler.ledger.spool.MEMORY", 10_000)
+    monkeypatch.setattr("trio_crawler.ledger.tables.MEMORY", 10_000)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "w+b"))  # noqa: SIM115
     spool = Spool()
     with pytest.raises(StoreError, match="free some space"):

@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.ledger.url_table import TextList, UrlTable
+from trio_crawler.ledger.tables import TextList, UrlTable
 
 
 @settings(deadline=None)

@@ -9,7 +9,7 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Fault, Phase, Reason
-from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_fault
+from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError, socket_error
 from trio_crawler.net.httpx_fetch import fetch_error
 from trio_crawler.net.turn import Progress
 
@@ -128,7 +128,7 @@ def progress(phase: Phase, received: int | None = None) -> Progress:
 @for_each("phase", Phase)
 @for_each("number", [errno.EIO, errno.ENOBUFS, errno.EPERM, errno.ENOENT, 0])
 def test_whatever_a_socket_raises_is_a_fault_in_its_phase(phase: Phase, number: int) -> None:
-    fault = socket_fault(os_error(number), progress(phase))
+    fault = socket_error(os_error(number), progress(phase)).fault
     reaching = phase in (Phase.RESOLVE, Phase.CONNECT)
     assert fault.reason is (Reason.UNREACHABLE if reaching else Reason.RESET)
     assert fault.phase is phase
@@ -138,20 +138,20 @@ def test_whatever_a_socket_raises_is_a_fault_in_its_phase(phase: Phase, number: 
 @pytest.mark.parametrize("phase", [Phase.CONNECT, Phase.SEND])
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_spent_descriptors_are_not_blamed_on_the_server(phase: Phase, number: int) -> None:
-    fault = socket_fault(os_error(number), progress(phase))
+    fault = socket_error(os_error(number), progress(phase)).fault
     assert fault.reason is Reason.NO_SOCKETS
     assert "h:81" not in fault.detail
 
 
 def test_a_connection_lost_in_the_body_says_how_far_it_had_come() -> None:
-    fault = socket_fault(os_error(errno.ECONNRESET), progress(Phase.READ, 7))
+    fault = socket_error(os_error(errno.ECONNRESET), progress(Phase.READ, 7)).fault
     assert fault == Fault(
         Reason.RESET, "h:81 broke the connection after 7 bytes of the body", Phase.READ
     )
 
 
 def test_an_error_of_tls_is_one_in_every_phase() -> None:
-    fault = socket_fault(ssl.SSLError(1, "[SSL: BAD_RECORD] x"), progress(Phase.READ, 7))
+    fault = socket_error(ssl.SSLError(1, "[SSL: BAD_RECORD] x"), progress(Phase.READ, 7)).fault
     assert (fault.reason, fault.phase) == (Reason.TLS, Phase.READ)
 
 
@@ -159,7 +159,7 @@ def test_an_error_of_tls_is_one_in_every_phase() -> None:
 def test_only_what_never_was_tls_is_said_to_be_none(received: int | None) -> None:
     error = ssl.SSLError(1, "x")
     error.reason = "WRONG_VERSION_NUMBER"
-    fault = socket_fault(error, progress(Phase.TLS, received))
+    fault = socket_error(error, progress(Phase.TLS, received)).fault
     assert fault.reason is Reason.TLS
     assert ("does not speak TLS on this port" in fault.detail) is (received is None)
 

@@ -8,7 +8,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.check.scheme_syntax import mailto_fault
+from trio_crawler.check.finding import mailto_fault
 from trio_crawler.page import values
 
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole
 from trio_crawler.check.facts import NotChecked, Unasked
-from trio_crawler.check.finding import Finding, Hop, finding_of, placed
-from trio_crawler.check.scheme_syntax import mailto_fault, note_of
+from trio_crawler.check.finding import Finding, Hop, finding_of, mailto_fault, note_of, placed
 from trio_crawler.ledger.ledger import Ledger, Outlinks, numbers_of
 from trio_crawler.ledger.rows import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind

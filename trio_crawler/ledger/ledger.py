@@ -37,9 +37,7 @@ from trio_crawler.ledger.rows import (
     Row,
     Rows,
 )
-from trio_crawler.ledger.spool import Spool
-from trio_crawler.ledger.traits import Traits
-from trio_crawler.ledger.url_table import UrlTable
+from trio_crawler.ledger.tables import Spool, Traits, UrlTable
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import (
     Checked,

@@ -162,8 +162,15 @@ class CookieStore:
             del self._jars[next(iter(self._jars))]
 
     def _put(self, jar: _Jar, url: str, parsed: _SetCookie, now: float) -> None:
-        path = parsed.path or _directory(urls.path(url))
-        if len(path) > _MAX_ATTRIBUTE or _hides_secure_cookie(jar, url, parsed.name, path):
+        # The default is the directory of the URL (RFC 6265, 5.1.4).
+        asked = urls.path(url)
+        path = parsed.path or asked[: asked.rindex("/")] or "/"
+        # One that was set without TLS would be sent instead of a secure one.
+        hides = not url.startswith("https:") and any(
+            cookie.secure and cookie.name == parsed.name and _covers(cookie.path, path)
+            for cookie in jar.cookies.values()
+        )
+        if hides or len(path) > _MAX_ATTRIBUTE:
             return
         known = jar.cookies.get((parsed.name, path))
         born = known.born if known else next(self._births)
@@ -230,19 +237,6 @@ def _permitted(url: str, parsed: _SetCookie) -> bool:
     if name.startswith("__host-"):
         return parsed.secure and not parsed.domain and parsed.path == "/"
     return parsed.secure or not name.startswith("__secure-")
-
-
-def _hides_secure_cookie(jar: _Jar, url: str, name: str, path: str) -> bool:
-    """Whether a cookie that was set without TLS would be sent instead of a secure one."""
-    return not url.startswith("https:") and any(
-        cookie.secure and cookie.name == name and _covers(cookie.path, path)
-        for cookie in jar.cookies.values()
-    )
-
-
-def _directory(path: str) -> str:
-    """Return the default path of a cookie for the path of a URL (RFC 6265, 5.1.4)."""
-    return path[: path.rindex("/")] or "/"
 
 
 def _covers(path: str, requested: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import trio
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import FetchError
+from trio_crawler.net.errors import FetchError, bad_reply
 from trio_crawler.page.sitemap.read import (
     DEFLATE_WINDOW,
     GZIP,
@@ -136,7 +136,9 @@ class Body:
             self._append(piece)
             seconds = clock() - began
             if self.cpu_seconds + seconds > max_seconds:
-                raise _bad(f"the body takes more than {max_seconds:g} CPU seconds to decode")
+                raise bad_reply(
+                    f"the body takes more than {max_seconds:g} CPU seconds to decode", Phase.READ
+                )
             if seconds > slice_seconds:
                 self.cpu_seconds += seconds
                 yield
@@ -241,16 +243,16 @@ def _too_large(detail: str) -> FetchError:
     return FetchError(Reason.TOO_LARGE, detail, Phase.READ)
 
 
-def _bad(detail: str) -> FetchError:
-    return FetchError(Reason.BAD_REPLY, detail, Phase.READ)
-
-
 def _stages(codings: Sequence[str], limit: int) -> tuple[Coding, ...]:
     if len(codings) > MAX_CODINGS:
-        raise _bad(f"the body has {len(codings)} content codings; {MAX_CODINGS} are the limit")
+        raise bad_reply(
+            f"the body has {len(codings)} content codings; {MAX_CODINGS} are the limit", Phase.READ
+        )
     for coding in codings:
         if coding not in _KNOWN:
-            raise _bad(f"the body has a content coding that was not offered: {coding[:40]!a}")
+            raise bad_reply(
+                f"the body has a content coding that was not offered: {coding[:40]!a}", Phase.READ
+            )
     # The coding that was applied last is undone first.
     return tuple(Coding(_ALIASES.get(coding, coding), limit) for coding in reversed(codings))
 
@@ -316,14 +318,16 @@ class Coding:
             return None
         self._members += 1
         if self._members > MAX_MEMBERS:
-            raise _bad(f"the {self._name} body has more than {MAX_MEMBERS} members")
+            raise bad_reply(
+                f"the {self._name} body has more than {MAX_MEMBERS} members", Phase.READ
+            )
         if self._name == "br":
             return _Brotli()
         if self._name == "zstd":
             return _Zstd()
         if self._name == "gzip":
             if data[:2] != GZIP:
-                raise _bad("the body is labelled gzip and is not gzip")
+                raise bad_reply("the body is labelled gzip and is not gzip", Phase.READ)
             return ZlibStream(GZIP_WINDOW, STEP)
         # "deflate" is the zlib format (RFC 9110, 8.4.1.2; RFC 1950, 2.2: method 8, a multiple of
         # 31). Many servers send a bare deflate stream, which never begins with such a header.
@@ -341,14 +345,14 @@ class Coding:
         if self._name == "gzip":
             return data[:2] != GZIP
         if self._name == "br":
-            raise _bad("the br body has bytes behind its end")
+            raise bad_reply("the br body has bytes behind its end", Phase.READ)
         return self._name == "deflate"
 
     def _step(self, engine: _Engine, data: bytes) -> bytes:
         try:
             piece = engine.step(data)
         except engine.error as error:
-            raise _bad(f"the {self._name} body is damaged: {error}") from error
+            raise bad_reply(f"the {self._name} body is damaged: {error}", Phase.READ) from error
         self._size += len(piece)
         if self._size > self._limit:
             raise _too_large(f"the decoded body has more than {self._limit} bytes")

@@ -9,8 +9,6 @@ import ssl
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
-from msgspec.structs import replace
-
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.turn import Progress
 
@@ -119,19 +117,25 @@ class AskAgain(FetchError):
         self.http1 = http1
 
 
-def socket_fault(error: OSError, progress: Progress) -> Fault:
-    """Return the fault for any error of a socket of the wire."""
+def bad_reply(detail: str, phase: Phase = Phase.WAIT) -> FetchError:
+    """Return the error of a response that is not valid HTTP, by default of its head."""
+    return FetchError(Reason.BAD_REPLY, detail, phase)
+
+
+def socket_error(error: OSError, progress: Progress) -> FetchError:
+    """Return the FetchError for any error of a socket of the wire."""
     server, phase = progress.server, progress.phase
     if fault := tls_fault(error, server, progress.received):
         # With TLS 1.3 the client has done its part of the handshake before the server refuses it.
         late = fault.reason is Reason.TLS and phase in (Phase.SEND, Phase.WAIT)
-        return replace(fault, phase=Phase.TLS if late else phase)
+        return FetchError(fault.reason, fault.detail, Phase.TLS if late else phase)
     if error.errno in _NO_SOCKETS:
-        return Fault(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
+        return FetchError(Reason.NO_SOCKETS, OUT_OF_SOCKETS, phase)
     if phase in (Phase.RESOLVE, Phase.CONNECT):
         why = os.strerror(error.errno) if error.errno else str(error)
-        return Fault(Reason.UNREACHABLE, f"{server} cannot be reached: {one_line(why)}", phase)
-    return Fault(Reason.RESET, connection_lost(server, progress.received), phase)
+        told = f"{server} cannot be reached: {one_line(why)}"
+        return FetchError(Reason.UNREACHABLE, told, phase)
+    return FetchError(Reason.RESET, connection_lost(server, progress.received), phase)
 
 
 def name_fault(error: OSError, server: str) -> Fault:

@@ -16,6 +16,7 @@ from trio_crawler.arguments import check_kind
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import (
     FetchError,
+    bad_reply,
     chain,
     connect_fault,
     connection_lost,
@@ -28,7 +29,6 @@ from trio_crawler.net.http1.message import (
     WITHOUT_BODY,
     Fields,
     Head,
-    bad_reply,
     parsed,
 )
 from trio_crawler.net.http1.wire import MAX_BYTES, head_of

@@ -116,28 +116,24 @@ class Security:
         FetchError if no certificate can have the name.
         """
         try:
-            stream = self._wrapped(plain, host, protocols, port)
+            try:
+                context = self.context(host, port)
+            except ArgumentError as error:
+                # The file is not there any more, or is another one now.
+                raise FetchError(Reason.TLS, str(error), Phase.TLS) from error
+            # Each time: a caller's context may be shared with other programs, and offer HTTP/2.
+            context.set_alpn_protocols(list(protocols))
+            try:
+                # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
+                stream = TlsStream(plain, context, host.removesuffix("."))
+            except ValueError:
+                why = f"no certificate can be valid for the name {host}"
+                raise FetchError(Reason.TLS, why, Phase.TLS) from None
             await stream.handshake()
         except BaseException:
             plain.close()
             raise
         return stream
-
-    def _wrapped(self, plain: Stream, host: str, protocols: Sequence[str], port: int) -> TlsStream:
-        # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
-        name = host.removesuffix(".")
-        try:
-            context = self.context(host, port)
-        except ArgumentError as error:
-            # The file is not there any more, or is another one now.
-            raise FetchError(Reason.TLS, str(error), Phase.TLS) from error
-        # Each time: a caller's context may be shared with other programs, and offer HTTP/2 there.
-        context.set_alpn_protocols(list(protocols))
-        try:
-            return TlsStream(plain, context, name)
-        except ValueError:
-            why = f"no certificate can be valid for the name {host}"
-            raise FetchError(Reason.TLS, why, Phase.TLS) from None
 
     def context(self, host: str, port: int = HTTPS) -> ssl.SSLContext:
         """Return the context that verifies the certificate of `host`, or accepts any."""

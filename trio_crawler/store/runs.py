@@ -196,9 +196,7 @@ _RUN_ROW: Any = tuple[int, int, Time, Time | None, float, str, str, Reason | Non
 
 def _host_row(host: HostStatistics, walk: int) -> Row:
     given_up = {
-        scheme: dict(
-            zip(_FAULT_FIELDS, (why.reason, why.detail, why.phase, why.about), strict=True)
-        )
+        scheme: {name: getattr(why, name) for name in _FAULT_FIELDS}
         if isinstance(why, Fault)
         else {"reason": why}
         for scheme, why in host.given_up.items()
@@ -241,7 +239,8 @@ def _host(*row: Any) -> HostStatistics:
         else Fault(why.reason, why.detail, why.phase, why.about)
         for scheme, why in found.items()
     }
-    return HostStatistics(*row[:8], given_up, *row[9:])
+    values: Any = (*row[:8], given_up, *row[9:])
+    return HostStatistics(*values)
 
 
 def read_runs(database: Database) -> list[Run]:

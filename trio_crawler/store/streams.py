@@ -136,7 +136,7 @@ class Stream:
             raise file_error(self.path, error) from error
 
     def _check(self, tail: bytes | None, *, new: bool, closed: bool) -> None:
-        """Cut off what was not committed. Raises StoreError for a file of others, or a changed one."""
+        """Cut off what was not committed. Raises StoreError for another or a changed file."""
         with file_errors(self.path):
             about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):

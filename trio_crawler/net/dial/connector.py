@@ -21,7 +21,7 @@ from trio_crawler.net.dial.stream import PlainStream, Stream
 from trio_crawler.net.errors import (
     FetchError,
     connect_fault,
-    socket_fault,
+    socket_error,
     speaks_no_tls,
 )
 from trio_crawler.net.http1.connection import Connection, Origin
@@ -217,8 +217,7 @@ class Connector:
             progress.phase = Phase.TLS
             return await self._security.secure(stream, host, protocols, port)
         except OSError as error:
-            fault = socket_fault(error, progress)
-            raise FetchError(fault.reason, fault.detail, fault.phase) from error
+            raise socket_error(error, progress) from error
 
     def resolver(self, origin: Origin) -> Resolver | None:
         """Return what looks up the name of an origin; None for a proxy or another function."""

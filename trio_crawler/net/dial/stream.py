@@ -247,14 +247,11 @@ class TlsStream:
                 # Not awaited here: an exception then would have this one as its context.
                 pass
             await self._flush()
-            await self._more()
+            self._fill(await self._plain.receive())
 
     async def _flush(self) -> None:
         if data := self._outgoing.read():
             await self._plain.send(data)
-
-    async def _more(self) -> None:
-        self._fill(await self._plain.receive())
 
     def _fill(self, data: bytes) -> None:
         if data:

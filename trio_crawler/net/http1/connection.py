@@ -8,16 +8,21 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import trio
 
-from trio_crawler.model import Fault, Phase, Reason
+from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream
-from trio_crawler.net.errors import FetchError, connection_lost, socket_fault, use_https
+from trio_crawler.net.errors import (
+    FetchError,
+    bad_reply,
+    connection_lost,
+    socket_error,
+    use_https,
+)
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
     MAX_INTERIM_HEADS,
     ChunkDecoder,
     Head,
-    bad_reply,
     check_start,
     end_of_head,
     parse,
@@ -103,7 +108,7 @@ class Connection:
         try:
             await self.stream.send(request)
         except OSError as error:
-            raise self._fault(error) from error
+            raise socket_error(error, self._progress) from error
         finally:
             # After the first byte, so that the next start is not counted from a moment before it.
             if progress.turn is not None:
@@ -233,14 +238,10 @@ class Connection:
                 raise self._no_answer() from error
             raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ) from error
         except OSError as error:
-            raise self._fault(error) from error
+            raise socket_error(error, self._progress) from error
 
     def _no_answer(self) -> FetchError:
         return FetchError(Reason.RESET, connection_lost(self._progress.server, None), Phase.WAIT)
-
-    def _fault(self, error: OSError) -> FetchError:
-        fault: Fault = socket_fault(error, self._progress)
-        return FetchError(fault.reason, fault.detail, fault.phase)
 
 
 class Reusable(Protocol):

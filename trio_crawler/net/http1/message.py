@@ -14,8 +14,8 @@ from typing import TypeAlias
 import httptools
 import msgspec
 
-from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import FetchError
+from trio_crawler.model import Phase
+from trio_crawler.net.errors import bad_reply
 from trio_crawler.policy.headers import by_name
 
 MAX_HEAD_LINES = 256
@@ -115,11 +115,6 @@ def check_start(begun: bytes) -> None:
         raise bad_reply(f"the answer begins with {_shown(begun)}, which is not HTTP/1.1")
 
 
-def bad_reply(detail: str) -> FetchError:
-    """Return the error of a response that is not valid HTTP."""
-    return FetchError(Reason.BAD_REPLY, detail, Phase.WAIT)
-
-
 def _fields(head: bytes, start: int) -> tuple[Fields, bool]:
     """Return the fields, and whether they follow the grammar of RFC 9112 strictly."""
     fields: Fields = _strict_fields(head, start)
@@ -216,7 +211,9 @@ class ChunkDecoder:
         except httptools.HttpParserError as error:
             # Bytes after the end do not belong to this response, so they need not be valid.
             if not self.ended:
-                raise _bad(f"the chunks of the body are damaged: {error}") from None
+                raise bad_reply(
+                    f"the chunks of the body are damaged: {error}", Phase.READ
+                ) from None
             self.clean = False
         if self.ended:
             # llhttp skips line ends between messages: a body ends in at most two.
@@ -227,7 +224,9 @@ class ChunkDecoder:
         self._idle = 0 if self._pieces else self._idle + len(data)
         if self._idle > MAX_HEAD_BYTES or self._trailers > MAX_HEAD_LINES:
             self.clean = False
-            raise _bad("the chunks of the body have too many bytes of extensions or trailers")
+            raise bad_reply(
+                "the chunks of the body have too many bytes of extensions or trailers", Phase.READ
+            )
         pieces, self._pieces = self._pieces, []
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -247,7 +246,3 @@ class ChunkDecoder:
     def on_message_complete(self) -> None:
         """Record the end (httptools calls this)."""
         self.ended = True
-
-
-def _bad(detail: str) -> FetchError:
-    return FetchError(Reason.BAD_REPLY, detail, Phase.READ)

@@ -25,13 +25,12 @@ from h2.settings import SettingCodes, Settings
 
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.dial.stream import Stream
-from trio_crawler.net.errors import AskAgain, FetchError
+from trio_crawler.net.errors import AskAgain, FetchError, bad_reply
 from trio_crawler.net.http1.connection import Origin
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
     MAX_INTERIM_HEADS,
     WITHOUT_BODY,
-    bad_reply,
 )
 from trio_crawler.net.http2.stream import (
     Block,

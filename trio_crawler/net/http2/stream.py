@@ -18,11 +18,16 @@ from h2.errors import ErrorCodes
 from hpack import NeverIndexedHeaderTuple
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.errors import AskAgain, FetchError, connection_lost, socket_fault
+from trio_crawler.net.errors import (
+    AskAgain,
+    FetchError,
+    bad_reply,
+    connection_lost,
+    socket_error,
+)
 from trio_crawler.net.http1.message import (
     Fields,
     Head,
-    bad_reply,
     is_name,
     parsed,
 )
@@ -318,8 +323,7 @@ class Http2Stream:
         """Return the error for a connection that has ended, by an error or in order."""
         if error is None or isinstance(error, ssl.SSLEOFError):
             return self.shortfall()
-        fault = socket_fault(error, self._progress)
-        return FetchError(fault.reason, fault.detail, fault.phase)
+        return socket_error(error, self._progress)
 
     def refusal(self, code: int) -> FetchError:
         """Return the error for a server that has ended the stream with an error code."""

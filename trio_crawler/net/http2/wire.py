@@ -42,10 +42,6 @@ class _Site:
         # What the server has shown: requests at once for one connection.
         self.room = MAX_STREAMS
 
-    def has_enough(self) -> bool:
-        """Whether the connections that are being opened will do for all who wait for one."""
-        return self.opening * self.room >= self.waiting
-
 
 class Http2Wire:
     """A wire that chooses HTTP/2 for https where the server does (ALPN, RFC 9113, 3.2).
@@ -166,7 +162,9 @@ class Http2Wire:
                     return None
                 if self._closed:
                     raise _ended(progress)
-                if alone or not site.has_enough():
+                # Whether the connections that are being opened will do for all who wait.
+                enough = site.opening * site.room >= site.waiting
+                if alone or not enough:
                     return await self._opened(origin, site, progress)
                 progress.phase = Phase.CONNECT
                 await site.lot.park()
