@@ -36,7 +36,6 @@ from trio_crawler.page.read import read as in_a_check  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
 URL = "http://e.test/d/"
-SMALL = read.MAX_TREE_CHARACTERS
 LONGEST = 14  # pieces of a page
 
 # Two spaces or more stand between the pieces.
@@ -190,11 +189,8 @@ def compare(pages: int, seed: int) -> int:
     given_up = compared = 0
     started, chance = time.monotonic(), Random(seed)
     for number, text in enumerate(damaged(Random(seed))):
-        # A small page that is not tidy is given up: as a large one it is read.
-        size = "large" if number % 4 else "small"
-        read.MAX_TREE_CHARACTERS = -1 if number % 4 else SMALL
         found = difference(text)
-        assert not found, f"{text!r} as a {size} page: {found}"
+        assert not found, f"{text!r}: {found}"
         assert not (found_too := tags_differ(text)), f"{text!r}: {found_too}"
         # They take half as long as all the rest.
         assert number % 5 or not (kept := facts_differ(text)), f"{text!r}: {kept}"
@@ -206,7 +202,6 @@ def compare(pages: int, seed: int) -> int:
         if found is not None and compared % 1_000_000 == 0:
             seconds = time.monotonic() - started
             print(f"{compared:,} pages, {given_up:,} given up, {seconds:.0f} s", flush=True)
-    read.MAX_TREE_CHARACTERS = SMALL
     return given_up
 
 

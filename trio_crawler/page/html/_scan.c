@@ -33,12 +33,12 @@ typedef struct {
 typedef enum {
     OTHER, A, AREA, BASE,
     TITLE, SCRIPT, STYLE, TEXTAREA, XMP, IFRAME, NOEMBED, NOFRAMES,
-    TEMPLATE, SVG, MATH, SELECT, FRAMESET, PLAINTEXT, NAMES
+    TEMPLATE, SVG, MATH, PLAINTEXT, NAMES
 } Name;
 static const char *const NAME[NAMES] = {
     "", "a", "area", "base",
     "title", "script", "style", "textarea", "xmp", "iframe", "noembed", "noframes",
-    "template", "svg", "math", "select", "frameset", "plaintext",
+    "template", "svg", "math", "plaintext",
 };
 
 typedef struct {
@@ -69,7 +69,6 @@ static const char *const SHAPES[] = {
 typedef struct {
     const byte *start, *end;
     int lean;       /* only elements of TOLD matter, and no `a` and no place */
-    int tidy;       /* give up unless each tag has < and > only at its two ends */
     int given_up;
     Name context;   /* the element that must end before the next relevant tag */
     Py_ssize_t tags, count, room, max_links;
@@ -133,8 +132,8 @@ static int may_matter(Span name)
 
 /* The names in NAME, by their first letter. */
 static const byte OF_LETTER[256][5] = {
-    ['a'] = {A, AREA}, ['b'] = {BASE}, ['f'] = {FRAMESET}, ['i'] = {IFRAME}, ['m'] = {MATH},
-    ['n'] = {NOEMBED, NOFRAMES}, ['p'] = {PLAINTEXT}, ['s'] = {SCRIPT, STYLE, SVG, SELECT},
+    ['a'] = {A, AREA}, ['b'] = {BASE}, ['i'] = {IFRAME}, ['m'] = {MATH},
+    ['n'] = {NOEMBED, NOFRAMES}, ['p'] = {PLAINTEXT}, ['s'] = {SCRIPT, STYLE, SVG},
     ['t'] = {TITLE, TEXTAREA, TEMPLATE}, ['x'] = {XMP},
 };
 
@@ -277,7 +276,6 @@ static const byte *raw_text_end(Page *page, Name name, const byte *content)
     }
     if (at == NULL) at = end;
     else if (commented) at = script_end(content, end);
-    page->given_up |= page->tidy && at == end;
     return at;
 }
 
@@ -315,21 +313,6 @@ static void add_link(Page *page, const Tag *tag)
     page->given_up |= page->count >= page->max_links;
 }
 
-/* Whether a tag, without its "<" and ">", has no other. */
-static int is_tidy(const byte *at, const byte *end)
-{
-    if (find(at, end, '<') != NULL) return 0;
-    for (; (at = find(at, end, '=')) != NULL; at++) {
-        const byte *quote = at + 1;
-        while (quote < end && IS(*quote, SPACE)) quote++;
-        if (quote == end || (*quote != '"' && *quote != '\'')) continue;
-        const byte *close = quote + 1;
-        while (close < end && *close != *quote && *close != '<' && *close != '>') close++;
-        if (close == end || *close != *quote) return 0;
-    }
-    return 1;
-}
-
 /* Use a tag that ends at `at`; return where the next text begins. */
 static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *at)
 {
@@ -343,8 +326,8 @@ static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *
     page->tags++;
     page->given_up |= page->context != OTHER;
     if (name >= TEMPLATE) {
-        page->given_up |= name == PLAINTEXT || (page->tidy && name == FRAMESET);
-        if (page->tidy || name == TEMPLATE || (name <= MATH && !tag->empty)) page->context = name;
+        page->given_up |= name == PLAINTEXT;
+        if (name == TEMPLATE || !tag->empty) page->context = name;
     } else if (name >= TITLE) {
         const byte *content = at;
         at = raw_text_end(page, name, content);
@@ -376,21 +359,15 @@ static void read_page(Page *page)
         if (less == NULL) break;
         if (closing || is_letter(next)) {
             Tag tag;
-            at = page->tidy || page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing, 0);
+            at = page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing, 0);
             if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
-            if (at != NULL) {
-                if (page->tidy && !is_tidy(less + 1, at - 1)) page->given_up = 1;
-                at = use_tag(page, &tag, closing, at);
-            } else
-                page->given_up |= page->tidy;
+            if (at != NULL) at = use_tag(page, &tag, closing, at);
         } else if (next == '!' || next == '?' || next == '/') {
             page->tags++;
             at = markup_end(less, end);
-            page->given_up |= page->tidy ? page->context != OTHER || at == NULL || next == '/'
-                                         : page->context != OTHER && !begins(less, end, "<!--");
+            page->given_up |= page->context != OTHER && !begins(less, end, "<!--");
         } else {
-            page->given_up |= page->tidy;
             at = less + 1;
         }
         page->given_up |= page->tags >= MAX_TAGS;
@@ -558,30 +535,28 @@ static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **
     return page->start != NULL;
 }
 
-/* Return the number of characters of bytes in UTF-8 (RFC 3629, 4); -1 if they are invalid. */
-static Py_ssize_t characters(const byte *at, const byte *end)
+/* Whether bytes are UTF-8 (RFC 3629, 4). */
+static int is_utf_8(const byte *at, const byte *end)
 {
-    Py_ssize_t count = 0;
     while (at < end) {
         uint64_t some[4];
         Py_ssize_t step = 0;
         if (end - at >= 8 && (memcpy(some, at, 8), !(some[0] & HIGH))) step = 8;
         if (step && end - at >= 32 && (memcpy(some, at, 32), !((some[1] | some[2] | some[3]) & HIGH)))
             step = 32;
-        at += step, count += step;
+        at += step;
         if (step) continue;
         byte first = *at++, low = 0x80, high = 0xBF;
         int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-        if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || end - at < more) return -1;
+        if ((first >= 0x80 && first < 0xC2) || first > 0xF4 || end - at < more) return 0;
         if (first == 0xE0) low = 0xA0;
         if (first == 0xED) high = 0x9F; /* no surrogate */
         if (first == 0xF0) low = 0x90;
         if (first == 0xF4) high = 0x8F;
         for (; more > 0; more--, low = 0x80, high = 0xBF)
-            if (*at < low || *at++ > high) return -1;
-        count++;
+            if (*at < low || *at++ > high) return 0;
     }
-    return count;
+    return 1;
 }
 
 /* Return the name of a row: one of TOLD, made once for all rows, or its own in lower case. */
@@ -947,21 +922,14 @@ static PyObject *scan(PyObject *module, PyObject *args)
     PyObject *decode, *result = NULL;
     Page page = {0};
     Directory to = {0};
-    Py_ssize_t small, few;
-    if (!PyArg_ParseTuple(args, "y*Onnn|UUnO!O!nnOn:scan", &body, &decode, &small, &few,
-                          &page.max_links, &to.own, &to.home, &to.root, &PyDict_Type, &to.known,
+    if (!PyArg_ParseTuple(args, "y*On|UUnO!O!nnOn:scan", &body, &decode, &page.max_links,
+                          &to.own, &to.home, &to.root, &PyDict_Type, &to.known,
                           &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
                           &to.room)) return NULL;
     page.start = body.buf;
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
-    Py_ssize_t length = characters(page.start, page.end);
-    page.given_up = length < 0;
-    if (length <= small) {
-        const byte *at = page.start;
-        for (; few >= 0 && (at = find(at, page.end, '<')) != NULL; at++) few--;
-        page.tidy = few >= 0;
-    }
+    page.given_up = !is_utf_8(page.start, page.end);
     read_page(&page);
     if (state != NULL) PyEval_RestoreThread(state);
     int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
@@ -1099,7 +1067,7 @@ static PyObject *targets(PyObject *module, PyObject *args)
     Page page = {.start = body.buf};
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
-    page.given_up = find(page.start, page.end, '\0') != NULL || characters(page.start, page.end) < 0;
+    page.given_up = find(page.start, page.end, '\0') != NULL || !is_utf_8(page.start, page.end);
     read_tags(&page);
     if (state != NULL) PyEval_RestoreThread(state);
     int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
@@ -1120,14 +1088,13 @@ PyDoc_STRVAR(tags_doc,
 "reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
 
 PyDoc_STRVAR(scan_doc,
-"scan(body, decode, small, few, max_links, own='', home='', root=0, known={}, shared={},\n"
+"scan(body, decode, max_links, own='', home='', root=0, known={}, shared={},\n"
 "     longest=0, most=0, other=None, room=0, /)\n--\n\n"
 "Return whether there are URLs in place of hrefs; the distinct hrefs of links, and those of nofollow\n"
 "links; the first base, the first title.\n\n"
 "The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
 "fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
-"SVG or MathML, with `max_links` links, with an invalid byte, or, if it has at most `small`\n"
-"characters and `few` tags, one that is not tidy.\n\n"
+"SVG or MathML, with `max_links` links, or with an invalid byte.\n\n"
 "There are URLs with what `urls.joining` returns; but not if there is a base, or a href that is no\n"
 "URL, or if the URLs have more than `room` characters.");
 

@@ -12,8 +12,6 @@ def targets(
 def scan(
     body: bytes,
     decode: Callable[[str], str],
-    small: int,
-    few: int,
     max_links: int,
     own: str = ...,
     home: str = ...,

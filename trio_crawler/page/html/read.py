@@ -1,11 +1,7 @@
-"""Parse HTML for its title and its links, as the HTML Standard does, with one of three readers.
+"""Parse HTML for its title and its links, as the HTML Standard does, with one of two readers.
 
-- `accelerator` has a compiled scanner, which finds in a page what the others would find there.
-- lexbor's tree reads other small pages. A tree takes quadratic time for three shapes of a page:
-  deep nesting, many attributes on one tag, and open formatting elements (24 KiB of `<b x=1><p>`
-  take 2.4 s and 1 GiB).
-- `tokenizer` reads other large pages, XHTML, and the texts of links. To recognise the three shapes
-  takes a pass over the tags of a page, and such a pass can find the links, too.
+`accelerator` has a compiled scanner. `tokenizer` reads what that gives up, XHTML, and the texts of
+links; it finds in any page what the scanner would find there.
 """
 
 from __future__ import annotations
@@ -15,10 +11,7 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+from typing import NamedTuple
 
 from trio_crawler.link import LinkKind
 from trio_crawler.model import Anchor
@@ -33,24 +26,6 @@ _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _MAX_COMPILED = 1 << 20
 _MAX_CACHED, _MAX_CACHED_CHARACTERS = 4_096, 256
-
-MAX_TREE_CHARACTERS, MAX_TREE_TAGS = 8 * 1024, 500
-"""A page with at most this many characters and tags takes lexbor at most 0.3 s and 128 MiB.
-
-The most expensive shape is a formatting element with hundreds of attributes, which each paragraph
-clones: 31 KB of it take 0.7 s and 830 MB.
-"""
-
-
-class _Found(NamedTuple):
-    """The results of a reader: references are decoded, `anchors` is None if not requested."""
-
-    hrefs: list[str]
-    nofollow_hrefs: list[str]
-    base: str | None
-    title: str | None
-    beyond: int
-    anchors: dict[str, Anchor] | None
 
 
 class ParsedHtml(NamedTuple):
@@ -90,22 +65,36 @@ def parse_html(
     `url` is the normalised URL of the document, and `encoding` its encoding. Links in `template`
     are ignored, since a browser does not show them. The base comes from the first `base` with a
     href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
-    characters of source; None if it is empty. From a large page at most `max_links` distinct
-    hrefs are read.
+    characters of source; None if it is empty. At most `max_links` distinct hrefs are read.
     """
-    if xml or anchors or max_links < MAX_TREE_TAGS or not _is_small(text):
-        # Not from the tree: it moves the texts of links into several elements, and out of tables.
-        found = _read_tags(text, max_links, xml=xml, anchors=anchors)
-    else:
-        found = _read_tree(text)
-    base = url if found.base is None else resolve_base(found.base, url, encoding)
-    hrefs, nofollow_hrefs = urls.without_fragments(found.hrefs, base), found.nofollow_hrefs
+    # Only distinct hrefs are kept: a page of 10 MiB may have a million links.
+    found: dict[str, None] = {}
+    unfollowed: dict[str, None] = {}
+    beyond = 0
+    written: str | None = None
+    title: str | None = None
+    collector = AnchorCollector(text) if anchors else None
+    for name, source, nofollow, at in _tags(text, xml=xml):
+        if name == "title":
+            title = title_of(source) if title is None else title
+        elif name == "base":
+            written = entities.in_attribute(source) if written is None else written
+        elif name and len(found) + len(unfollowed) < max_links:
+            href = entities.in_attribute(source)
+            (unfollowed if nofollow else found)[href] = None
+            if collector is not None:
+                collector.add(href, name, at)
+        else:
+            beyond += source not in found and source not in unfollowed
+    base = url if written is None else resolve_base(written, url, encoding)
+    hrefs, nofollow_hrefs = urls.without_fragments(found, base), list(unfollowed)
     if nofollow_hrefs:
         nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
-    named = found.anchors
-    if named is not None:
-        named = prefer_text(zip(urls.without_fragments(named, base), named.values(), strict=True))
-    return ParsedHtml(hrefs, nofollow_hrefs, base, found.title or None, found.beyond, named)
+    named: dict[str, Anchor] | None = None
+    if collector is not None:
+        texts = collector.found
+        named = prefer_text(zip(urls.without_fragments(texts, base), texts.values(), strict=True))
+    return ParsedHtml(hrefs, nofollow_hrefs, base, title or None, beyond, named)
 
 
 def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtml | None:
@@ -117,9 +106,7 @@ def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtm
     if accelerator.scan is None:
         return None
     most = min(max_links, sys.maxsize)
-    # The tree of a page that is not tidy may have its links in another order.
-    how = _decoded, MAX_TREE_CHARACTERS, MAX_TREE_TAGS, most
-    found = accelerator.scan(body, *how, *urls.joining(url, encoding))
+    found = accelerator.scan(body, _decoded, most, *urls.joining(url, encoding))
     if found is None:
         return None
     resolved, hrefs, nofollow_hrefs, source, title = found
@@ -182,54 +169,6 @@ def _without_fragment(source: str) -> str:
 _recent = lru_cache(_MAX_CACHED)(_without_fragment)
 
 
-def _is_small(text: str) -> bool:
-    return len(text) <= MAX_TREE_CHARACTERS and text.count("<") <= MAX_TREE_TAGS
-
-
-def _read_tree(text: str) -> _Found:
-    # Imported late: few pages need a tree.
-    from selectolax.lexbor import LexborHTMLParser
-
-    # No node may be kept: each node keeps the whole tree in memory.
-    tree = LexborHTMLParser(text)
-    nodes = tree.css("a[href], area[href]") if tree.tags("area") else tree.tags("a")
-    hrefs: list[str] = []
-    nofollow_hrefs: list[str] = []
-    for attributes in [node.attributes for node in nodes]:
-        if "href" in attributes:
-            kind = nofollow_hrefs if tokenizer.has_nofollow(attributes.get("rel") or "") else hrefs
-            kind.append(attributes["href"] or "")
-    bases = (node.attributes["href"] for node in tree.tags("base") if "href" in node.attributes)
-    titles = (node.text() for node in tree.tags("title") if not _is_foreign(node))
-    base = next((base or "" for base in bases), None)
-    title = _SPACES.sub(" ", next(titles, "")[:_MAX_TITLE_SOURCE]).strip(" ")
-    return _Found(hrefs, nofollow_hrefs, base, title, 0, None)
-
-
-def _read_tags(text: str, max_links: int, *, xml: bool, anchors: bool) -> _Found:
-    # Only distinct hrefs are kept: a page of 10 MiB may have a million links.
-    hrefs: dict[str, None] = {}
-    nofollow_hrefs: dict[str, None] = {}
-    beyond = 0
-    base: str | None = None
-    title: str | None = None
-    collector = AnchorCollector(text) if anchors else None
-    for name, source, nofollow, at in _tags(text, xml=xml):
-        if name == "title":
-            title = title_of(source) if title is None else title
-        elif name == "base":
-            base = entities.in_attribute(source) if base is None else base
-        elif name and len(hrefs) + len(nofollow_hrefs) < max_links:
-            href = entities.in_attribute(source)
-            (nofollow_hrefs if nofollow else hrefs)[href] = None
-            if collector is not None:
-                collector.add(href, name, at)
-        else:
-            beyond += source not in hrefs and source not in nofollow_hrefs
-    by_href = None if collector is None else collector.found
-    return _Found(list(hrefs), list(nofollow_hrefs), base, title, beyond, by_href)
-
-
 def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
     """Yield what `tokenizer.tags` does, found by the compiled scanner if it can read the page."""
     # In a longer page the tokenizer stops after 500,000 tags, and the scanner would not.
@@ -247,13 +186,6 @@ def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
             nofollow = tokenizer.is_nofollow(text, begin, end)
             place = content if name == "a" else begin
             yield name, tokenizer.attribute_value(href), nofollow, place
-
-
-def _is_foreign(node: LexborNode) -> bool:
-    parent = node.parent
-    while parent is not None and parent.tag not in ("svg", "math"):
-        parent = parent.parent
-    return parent is not None
 
 
 def title_of(source: str) -> str:
