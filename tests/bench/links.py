@@ -32,8 +32,7 @@ from selectolax.lexbor import LexborHTMLParser
 from trio_crawler import Crawler, Politeness, Response
 from trio_crawler.frontier import Attempt
 from trio_crawler.page import charset, media, urls
-from trio_crawler.page.html.read import parse_html, scan_html
-from trio_crawler.page.read import read
+from trio_crawler.page.read import parse_html, read, scan_html
 
 SITE = "http://127.0.0.1:8000/"
 HEADERS = httpx.Headers({"content-type": "text/html"})

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trio_crawler.page import accelerator, charset
-from trio_crawler.page.html.read import parse_html, scan_html
-from trio_crawler.page.read import read
+from trio_crawler.page.read import parse_html, read, scan_html
 from trio_crawler.page.text_digest import page_text
 
 DOC = Path("/usr/share/doc")

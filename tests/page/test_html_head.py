@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from trio_crawler.page.html.head import canonical_in_headers, parse_head
-from trio_crawler.page.html.read import parse_html
-from trio_crawler.page.read import Facts, read
+from trio_crawler.page.read import Facts, parse_html, read
 
 URL = "http://e.test/a/b.html"
 # The beginning of a page that decides which reader reads it.

@@ -15,8 +15,7 @@ import pytest
 from cases import for_each
 from rigs import fuzzing, scanner_fuzz
 
-from trio_crawler.page import accelerator
-from trio_crawler.page.html import read
+from trio_crawler.page import accelerator, read
 
 pytestmark = pytest.mark.skipif(
     accelerator.scan is None, reason="there is no compiled scanner, or it is turned off"

@@ -27,10 +27,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from rigs import fuzzing  # noqa: E402
 
-from trio_crawler.page import accelerator, urls  # noqa: E402
+from trio_crawler.page import (  # noqa: E402
+    accelerator,
+    read,
+    urls,
+)
 from trio_crawler.page.facts import page_facts  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
-from trio_crawler.page.html import read  # noqa: E402
 from trio_crawler.page.html.links import read_links, scan  # noqa: E402
 from trio_crawler.page.read import read as in_a_check  # noqa: E402
 

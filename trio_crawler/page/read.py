@@ -1,23 +1,40 @@
-"""Read the body of a page: its media type, encoding, title, links and head metadata."""
+"""Read the body of a page: its media type, encoding, title, links and head metadata.
+
+HTML is read as its Standard says, by one of two readers. `accelerator` has a compiled scanner.
+`tokenizer` reads what that gives up, XHTML, and the texts of links, and finds in any page what the
+scanner would find there.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
 from trio_crawler.facts import PageFacts
-from trio_crawler.link import Link
+from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Anchor, Reason, Record
-from trio_crawler.page import charset, media, urls
-from trio_crawler.page.html.anchors import by_url
+from trio_crawler.page import accelerator, charset, entities, link_targets, media, urls
+from trio_crawler.page.fragments import keys_of
+from trio_crawler.page.html import tokenizer
+from trio_crawler.page.html.anchors import AnchorCollector, by_url, prefer_text
 from trio_crawler.page.html.head import parse_head, single_canonical, usual_head
-from trio_crawler.page.html.read import ParsedHtml, parse_html, scan_html, scan_targets
-from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.html.links import scan
+from trio_crawler.page.link_targets import Pointed, resolve_base
 from trio_crawler.page.media import without_doctype
 
 __all__ = ["Facts", "read"]
+
+_SPACES = re.compile(r"[\t\n\f\r ]+")
+_MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
+_MAX_COMPILED = 1 << 20
+_MAX_CACHED, _MAX_CACHED_CHARACTERS = 4_096, 256
 
 
 class Facts(Record, frozen=True):
@@ -148,3 +165,171 @@ def read(
         outline=page.outline,
         targets=page.targets,
     )
+
+
+class ParsedHtml(NamedTuple):
+    """The title of a page, its hrefs, and the base URL to resolve the hrefs.
+
+    `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are
+    decoded; fragments are cut if the base is an http(s) URL. `beyond` is the number of links that
+    were not read because there were too many. `anchors`, if requested, has one anchor for each
+    href. If they are `resolved` there are normalised URLs in place of the hrefs, each once, and
+    `malformed` has the hrefs that are not URLs. For the other fields see `Facts`.
+    """
+
+    hrefs: list[str]
+    nofollow_hrefs: list[str]
+    base: str
+    title: str | None
+    beyond: int
+    anchors: dict[str, Anchor] | None = None
+    resolved: bool = False
+    malformed: Collection[str] = ()
+    pointed: Pointed | None = None
+    outline: bytes = b""
+    targets: frozenset[int] | None = None
+
+
+def parse_html(
+    text: str,
+    url: str,
+    *,
+    encoding: str = "utf-8",
+    xml: bool = False,
+    max_links: int = 100_000,
+    anchors: bool = False,
+) -> ParsedHtml:
+    """Return the title, the base URL, and the hrefs of `a` and `area`.
+
+    `url` is the normalised URL of the document, and `encoding` its encoding. Links in `template`
+    are ignored, since a browser does not show them. The base comes from the first `base` with a
+    href (2.4.3). The title is the first one, with white space collapsed, from at most 16,384
+    characters of source; None if it is empty. At most `max_links` distinct hrefs are read.
+    """
+    # Only distinct hrefs are kept: a page of 10 MiB may have a million links.
+    found: dict[str, None] = {}
+    unfollowed: dict[str, None] = {}
+    beyond = 0
+    written: str | None = None
+    title: str | None = None
+    collector = AnchorCollector(text) if anchors else None
+    for name, source, nofollow, at in _tags(text, xml=xml):
+        if name == "title":
+            title = title_of(source) if title is None else title
+        elif name == "base":
+            written = entities.in_attribute(source) if written is None else written
+        elif name and len(found) + len(unfollowed) < max_links:
+            href = entities.in_attribute(source)
+            (unfollowed if nofollow else found)[href] = None
+            if collector is not None:
+                collector.add(href, name, at)
+        else:
+            beyond += source not in found and source not in unfollowed
+    base = url if written is None else resolve_base(written, url, encoding)
+    hrefs, nofollow_hrefs = urls.without_fragments(found, base), list(unfollowed)
+    if nofollow_hrefs:
+        nofollow_hrefs = urls.without_fragments(nofollow_hrefs, base)
+    named: dict[str, Anchor] | None = None
+    if collector is not None:
+        texts = collector.found
+        named = prefer_text(zip(urls.without_fragments(texts, base), texts.values(), strict=True))
+    return ParsedHtml(hrefs, nofollow_hrefs, base, title or None, beyond, named)
+
+
+def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtml | None:
+    """Return the result of `parse_html` for a body in UTF-8, by the compiled scanner.
+
+    The hrefs are resolved if all are URLs. `encoding` is that of the document. None if there is no
+    such scanner, or if it cannot read the page.
+    """
+    if accelerator.scan is None:
+        return None
+    most = min(max_links, sys.maxsize)
+    found = accelerator.scan(body, _decoded, most, *urls.joining(url, encoding))
+    if found is None:
+        return None
+    resolved, hrefs, nofollow_hrefs, source, title = found
+    base = url if source is None else resolve_base(entities.in_attribute(source), url, encoding)
+    if not base.startswith(urls.WEB):
+        return None
+    title = (title and title_of(title)) or None
+    return ParsedHtml(hrefs, nofollow_hrefs, base, title, 0, resolved=resolved)
+
+
+def scan_targets(
+    source: bytes | str, url: str, encoding: str, max_links: int
+) -> ParsedHtml | None:
+    """Return the links of a page with all that it points to, and its places.
+
+    A fragment that names a place of the page itself is left out. None if `scan` gives the page up,
+    or if there are more links than are read.
+    """
+    found = scan(source, url, encoding)
+    if found is None:
+        return None
+    links, more, (kinds, malformed), places = found[:4]
+    if more:
+        links = dict(links)
+        link_targets.merge(links, more.items())
+    if named := links.get(url):
+        named -= places
+    pointed = Pointed({LinkKind.A: links, **kinds} if links else kinds, malformed)
+    if pointed.size() > max_links:
+        return None
+    if malformed or any(
+        map(link_targets.may_be_long, chain.from_iterable(pointed.kinds.values()))
+    ):
+        # A `data:` URL of an image may be as long as the page.
+        pointed = link_targets.shortened(pointed)
+    return ParsedHtml(
+        list(found.links),
+        list(more),
+        found.base,
+        (found.title and title_of(found.title)) or None,
+        0,
+        resolved=True,
+        malformed=malformed.get(LinkKind.A, ()),
+        pointed=pointed,
+        # The charset of a page matters for the queries of its links.
+        outline=found.outline if encoding == "utf-8" else b"",
+        targets=keys_of(places),
+    )
+
+
+def _decoded(source: str) -> str:
+    return _recent(source) if len(source) <= _MAX_CACHED_CHARACTERS else _without_fragment(source)
+
+
+def _without_fragment(source: str) -> str:
+    return urls.without_fragments((entities.in_attribute(source),), urls.WEB[0])[0]
+
+
+# ▶ Addresses of mail that are all references, as some generators write them, take 5 us each.
+_recent = lru_cache(_MAX_CACHED)(_without_fragment)
+
+
+def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
+    """Yield what `tokenizer.tags` does, found by the compiled scanner if it can read the page."""
+    # In a longer page the tokenizer stops after 500,000 tags, and the scanner would not.
+    scan = None if xml or len(text) > _MAX_COMPILED else accelerator.tags
+    compiled = None if scan is None else scan(text)
+    if compiled is None:
+        yield from tokenizer.tags(text, xml=xml)
+        return
+    for name, _, begin, end, content, content_end, _ in compiled:
+        if not name:
+            yield "a", text[begin:end], False, content
+        elif name == "title":
+            yield name, text[content:content_end], False, content
+        elif name in tokenizer.WITH_HREF and (href := tokenizer.HREF.match(text, begin)):
+            nofollow = tokenizer.is_nofollow(text, begin, end)
+            place = content if name == "a" else begin
+            yield name, tokenizer.attribute_value(href), nofollow, place
+
+
+def title_of(source: str) -> str:
+    """Return the text of a title from its source."""
+    source = source[:_MAX_TITLE_SOURCE]
+    if "&" in source or "\0" in source:
+        source = entities.in_text(source)[:_MAX_TITLE_SOURCE]
+    return _SPACES.sub(" ", source).strip(" ")
