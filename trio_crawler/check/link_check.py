@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole
 from trio_crawler.check.facts import NotChecked, Unasked
 from trio_crawler.check.finding import Finding, Hop, finding_of, mailto_fault, note_of, placed
-from trio_crawler.ledger.ledger import Ledger, Outlinks, numbers_of
+from trio_crawler.ledger.ledger import Ledger, numbers_of
 from trio_crawler.ledger.rows import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
@@ -186,7 +186,7 @@ class LinkCheck:
             if pointed is None:
                 continue
             page, found = "", list[Finding]()
-            rejected: Mapping[int, str] | None = None
+            rejected: dict[int, str] | None = None
             for kind, packed in pointed.malformed.items():
                 page, marks = page or urls[each.page], known[f"{kind} malformed"]
                 for number in numbers_of(packed):
@@ -201,7 +201,11 @@ class LinkCheck:
                 for number in {number for number in numbers if marks[number] != _SILENT}:
                     page = page or urls[each.page]
                     if rejected is None:
-                        rejected = _rejected(each)
+                        rejected = {
+                            number: reason
+                            for reason, others in each.rejected.items()
+                            for number in numbers_of(others)
+                        }
                     link, first = Link(urls[number], of_kind), not marks[number]
                     skipped, here = self._judged(
                         page, link, number, rejected.get(number, ""), told
@@ -427,13 +431,6 @@ class LinkCheck:
             if asked or self._verdict(url, end) is Verdict.FAULT:
                 by = self._ledger.urls.urls[end.referrer]
                 yield from self._found(by, Link(url), number, told)
-
-
-def _rejected(page: Outlinks) -> dict[int, str]:
-    """Return the reasons of the links of a page that were rejected, by their numbers."""
-    return {
-        number: reason for reason, packed in page.rejected.items() for number in numbers_of(packed)
-    }
 
 
 def _code(end: Row) -> str:

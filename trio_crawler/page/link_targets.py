@@ -39,7 +39,8 @@ class Pointed(NamedTuple):
         if malformed:
             self.malformed.setdefault(kind, {})[url] = None
         else:
-            mention(self.kinds.setdefault(kind, {}), url, fragment)
+            named = {fragment} if fragment else None
+            merge(self.kinds.setdefault(kind, {}), ((url, named),))
 
     def size(self) -> int:
         """Return the number of distinct links; one with a fragment counts for one without, too."""
@@ -48,16 +49,6 @@ class Pointed(NamedTuple):
             named = list(filter(None, of_kind.values()))
             number += len(of_kind) - len(named) + sum(map(len, named))
         return number
-
-
-def mention(urls: Urls, url: str, fragment: str) -> None:
-    """Add a link to some URLs."""
-    if not fragment:
-        urls.setdefault(url)
-    elif known := urls.get(url):
-        known.add(fragment)
-    else:
-        urls[url] = {fragment}
 
 
 def merge(urls: Urls, others: Iterable[tuple[str, set[str] | None]]) -> None:

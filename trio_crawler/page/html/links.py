@@ -259,7 +259,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
             if target[2]:
                 pointed.add(LinkKind.A, target)
             else:
-                link_targets.mention(nofollow if is_nofollow else links, target[0], target[1])
+                named = {target[1]} if target[1] else None
+                link_targets.merge(nofollow if is_nofollow else links, ((target[0], named),))
         link_targets.merge(links, known[done:])
     for kind, value in others:
         pointed.add(kind, by_value[value] if isinstance(value, str) else value)
