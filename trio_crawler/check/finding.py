@@ -41,10 +41,6 @@ PathOf: TypeAlias = Callable[[str], str | None]
 """Returns the path of what a URL names in a folder that is checked, None for all other URLs."""
 
 
-def no_path(url: str) -> None:
-    """Return None: the URLs are those of servers."""
-
-
 def name_of(url: str, path_of: PathOf) -> str:
     """Return a URL as people see it: in a folder that is checked, the path of its file."""
     return path_of(url) or url
@@ -149,7 +145,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """What is wrong, as a sentence for people without its full stop; the URL is not in it."""
-        return self.told(no_path)
+        return self.told(lambda url: None)
 
     def told(self, path_of: PathOf) -> str:
         """Return what is wrong, where `path_of` names the files of a folder that is checked."""

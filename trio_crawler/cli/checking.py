@@ -16,7 +16,7 @@ import click
 from trio_crawler import ArgumentError, Outcome, check
 from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
-from trio_crawler.cli.files import Target, naming, target_of, written
+from trio_crawler.cli.files import Target, refusing, target_of, written
 from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
@@ -59,7 +59,7 @@ class Check:
         for flag, (path, _) in requested(options).items():
             if flag not in WRITERS:
                 continue
-            with naming(flag, path):
+            with refusing(f"cannot write {flag} {path}"):
                 target = target_of(path, options.directory)
             stack.callback(target.drop)
             self._files[flag] = path, target

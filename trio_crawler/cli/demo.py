@@ -18,9 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-import click
-
 from trio_crawler.cli.exit import FAULT, complain, discard_output
+from trio_crawler.cli.files import refusing
 from trio_crawler.cli.signals import SIGNALS
 
 SITE = Path(__file__).with_name("demo_site")
@@ -159,10 +158,8 @@ def _command() -> str:
 @contextmanager
 def served(port: int) -> Iterator[str]:
     """Serve the site on loopback in a thread; the value is its URL. Port 0 is any free one."""
-    try:
+    with refusing(f"cannot serve at --port {port}"):
         server = _Server(("127.0.0.1", port), _Handler)
-    except OSError as error:
-        raise click.UsageError(f"cannot serve at --port {port}: {error.strerror}") from None
     with server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         try:

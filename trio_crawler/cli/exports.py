@@ -21,7 +21,7 @@ import trio
 
 from trio_crawler import Outcome, Page, report
 from trio_crawler.cli.declaration import requested
-from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, naming, place_of, target_of
+from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, place_of, refusing, target_of
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.ledger import Ledger
@@ -189,9 +189,8 @@ def exports(
         if flag not in _FORMS or flag in but:
             continue
         encode, head, form = _FORMS[flag]
-        if named is not as_it_is:
-            encode = partial(_encoded, encode, named)
-        with naming(flag, path):
+        encode = partial(_encoded, encode, named)
+        with refusing(f"cannot write {flag} {path}"):
             live = flag == in_place
             target = target_of(path, options.directory, Target if live else form)
             if ledger is not None and flag in _LATE and not live:
@@ -203,7 +202,7 @@ def exports(
 
 def archive(path: str, warc: report.Warc) -> Export:
     """Open an archive, which only its owner may read: answers to a login may be in it."""
-    with naming("--warc", path):
+    with refusing(f"cannot write --warc {path}"):
         target = Target(path, PRIVATE)
         return Export(path, target, warc.records, warc.head(), warc.rest)
 

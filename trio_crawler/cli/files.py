@@ -96,12 +96,11 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
         if stat.S_ISLNK(about.st_mode) or (stat.S_ISREG(about.st_mode) and about.st_nlink > 1):
             os.unlink(path)
 
-    def uncut(path: str, how: int) -> int:
-        return os.open(path, (how & ~os.O_TRUNC) | _SAFE, mode)
-
     with ExitStack() as on_error:
         # Not cut before it is known to whom it belongs.
-        file = FileIO(path, "w", opener=uncut)
+        file = FileIO(
+            path, "w", opener=lambda it, how: os.open(it, (how & ~os.O_TRUNC) | _SAFE, mode)
+        )
         on_error.callback(file.close)
         # On Windows there are no numbers of users.
         own = not hasattr(os, "geteuid") or os.fstat(file.fileno()).st_uid == os.geteuid()
@@ -118,12 +117,12 @@ def _is_open_file(path: str) -> bool:
 
 
 @contextmanager
-def naming(flag: str, path: str) -> Iterator[None]:
-    """Raise click.UsageError, which names the option, for an OSError of the block."""
+def refusing(told: str) -> Iterator[None]:
+    """Raise click.UsageError, which says what cannot be done, for an OSError of the block."""
     try:
         yield
     except OSError as error:
-        raise click.UsageError(f"cannot write {flag} {path}: {error.strerror}") from None
+        raise click.UsageError(f"{told}: {error.strerror}") from None
 
 
 class Target:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import click
 from click.core import ParameterSource
 
-from trio_crawler.cli.command import CONTEXT, SHORT, Command
+from trio_crawler.cli.command import COMMANDS, CONTEXT, SHORT, Command, parameters_of_store
 from trio_crawler.cli.configuration import OF_FOLDERS, PARAMETERS
 from trio_crawler.cli.declaration import Group, parameters, secret_flags
 from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
@@ -28,7 +28,6 @@ from trio_crawler.cli.parsing import site
 from trio_crawler.cli.secrets import hide_arguments
 from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.shared_options import ReportOptions, Shared, refuse
-from trio_crawler.cli.sharing import COMMANDS, parameters_of_store
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 
 _CRAWL_EPILOG = """\

@@ -44,7 +44,7 @@ from trio_crawler.cli.files import (
     PROCESSES,
     Draft,
     is_plain,
-    naming,
+    refusing,
 )
 from trio_crawler.cli.main import prepare
 from trio_crawler.cli.options import CrawlOptions
@@ -112,7 +112,7 @@ def _run(options: CrawlOptions) -> int:
         for flag, (path, _) in requested(options).items():
             # They are written at the end: one that cannot be made is told before the crawl.
             if is_plain(path):
-                with naming(flag, path):
+                with refusing(f"cannot write {flag} {path}"):
                     Draft(path).drop()
         color = colored(options.color, sys.stderr)
         with serving(program, home, lock) as (server, url, held):
@@ -249,16 +249,13 @@ class _Crew:
         began = trio.current_time()
         while self._screen.live:
             if (counts := await self._counts()) is not None:
-                self._screen.show(self._figures(counts, trio.current_time() - began))
+                minutes, rest = divmod(int(trio.current_time() - began), 60)
+                waiting = max(0, counts.added - counts.done - counts.out)
+                self._screen.show(
+                    f"{counts.done:,} done  {waiting:,} in queue  {counts.out} in flight  "
+                    f"{len(self._running)} processes  {minutes}:{rest:02}"
+                )
             await trio.sleep(_DRAWN)
-
-    def _figures(self, counts: SharedCounts, seconds: float) -> str:
-        minutes, rest = divmod(int(seconds), 60)
-        waiting = max(0, counts.added - counts.done - counts.out)
-        return (
-            f"{counts.done:,} done  {waiting:,} in queue  {counts.out} in flight  "
-            f"{len(self._running)} processes  {minutes}:{rest:02}"
-        )
 
     async def _keep(self, number: int) -> None:
         """Run a worker, and another one if it ends before its time."""
@@ -409,7 +406,7 @@ def _reported(options: CrawlOptions, home: Path, left: int) -> int:
     shutil.rmtree(made, ignore_errors=True)
     merge(made, parts, _check)
     if options.warc is not None:
-        with naming("--warc", options.warc):
+        with refusing(f"cannot write --warc {options.warc}"):
             _concatenate([*home.glob(f"[0-9]*/{_ARCHIVE}*")], options.warc)
     os.replace(made / _NAME, directory / _NAME)
     (home / LEFT).write_text(str(left))

@@ -20,7 +20,7 @@ from trio_crawler.cli.files import (
     PRIVATE_DIRECTORY,
     STANDARD_OUTPUT,
     Target,
-    naming,
+    refusing,
     target_of,
     written,
 )
@@ -73,7 +73,7 @@ class Results:
             self.check = Check(options, stack, folder, self.ledger, date)
         self._html: Target | None = None
         if options.html is not None:
-            with naming("--html", options.html):
+            with refusing(f"cannot write --html {options.html}"):
                 self._html = target_of(options.html, options.directory)
             stack.callback(self._html.drop)
         self._textless = 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trio_crawler.cli.exit import complain
+from trio_crawler.cli.files import refusing
 from trio_crawler.cli.parsing import listed_url
 from trio_crawler.cli.secrets import READ
 
@@ -131,10 +132,8 @@ def opened(path: str) -> Iterator[SeedList]:
     if path == STANDARD_INPUT:
         yield SeedList(0, "standard input")
         return
-    try:
+    with refusing(f"cannot read {path}"):
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
     try:
         yield SeedList(descriptor, path)
     finally:

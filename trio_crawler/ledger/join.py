@@ -165,14 +165,9 @@ class Join:
 
     def most_linked(self, number: int) -> list[int]:
         """Return the numbers of so many broken URLs, those that most pages lead to."""
-        paths = _paths(self.ends, self.redirects)
-        wanted, usual = self._ledger.spellings(paths), self._ledger.usual
-        pages = Counter[int]()
-        for each in self._ledger.outlinks():
-            hits = wanted.intersection(each.followed)
-            if packed := each.rejected.get(Reason.BAD_URL):
-                hits |= wanted.intersection(numbers_of(packed))
-            pages.update({paths[usual(target)].end for target in hits})
+        paths, pages = _paths(self.ends, self.redirects), Counter[int]()
+        for _, hits in _links(self._ledger, paths):
+            pages.update({paths[target].end for target in hits})
         return nsmallest(number, pages, key=lambda end: (-pages[end], self.ends[end].url))
 
     def malformed(self) -> dict[str, set[str]]:
@@ -273,24 +268,19 @@ class _ReferrerFinder:
         paths = self._paths
         pairs: dict[int, _Pairs] = {path.end: (array("I"), array("I")) for path in paths.values()}
         unlinked = set(paths)
-        for source, target in self._links() if paths else ():
-            unlinked.discard(target)
-            sources, targets = pairs[paths[target].end]
-            sources.append(source)
-            targets.append(target)
-        self._find_seeds(unlinked, pairs)
-        return pairs
-
-    def _links(self) -> Iterator[tuple[int, int]]:
-        """Yield the links to any URL that leads to an end."""
-        ledger = self._ledger
-        wanted, usual = ledger.spellings(self._paths), ledger.usual
-        for each in ledger.outlinks():
-            hits = wanted.intersection(each.followed)
-            if packed := each.rejected.get(Reason.BAD_URL):
-                hits |= wanted.intersection(numbers_of(packed))
+        for source, hits in _links(self._ledger, paths) if paths else ():
+            unlinked -= hits
             for target in hits:
-                yield each.page, usual(target)
+                sources, targets = pairs[paths[target].end]
+                sources.append(source)
+                targets.append(target)
+        for seed in unlinked.difference(self._redirects.values()):
+            self._seeds[paths[seed].end].append(seed)
+        # In a loop every URL is a target: a loop without a link to it began with a seed.
+        for end, (sources, _) in pairs.items():
+            if not sources and not self._seeds[end]:
+                self._seeds[end].append(end)
+        return pairs
 
     def broken(self, node: int, end: BrokenEnd, pairs: _Pairs, limit: int | None) -> Broken:
         """Describe one broken end, with up to `limit` referrers."""
@@ -305,14 +295,6 @@ class _ReferrerFinder:
         referrers = tuple(self._referrer(page, target) for page, target in listed)
         loop = tuple(map(url, end.loop))
         return Broken(end.url, end.why, end.detail, loop, referrers, total - len(listed))
-
-    def _find_seeds(self, unlinked: set[int], pairs: dict[int, _Pairs]) -> None:
-        for seed in unlinked.difference(self._redirects.values()):
-            self._seeds[self._paths[seed].end].append(seed)
-        # In a loop every URL is a target: a loop without a link to it began with a seed.
-        for end, (sources, _) in pairs.items():
-            if not sources and not self._seeds[end]:
-                self._seeds[end].append(end)
 
     def _shortest(self, pairs: _Pairs) -> dict[int, int]:
         """Choose for each page the link with the fewest redirects, then the smallest URL."""
@@ -333,6 +315,17 @@ class _ReferrerFinder:
             via.append(self._url(target))
             target = self._redirects[target]
         return Referrer(page, tuple(via), hops - len(via))
+
+
+def _links(ledger: Ledger, paths: Iterable[int]) -> Iterator[tuple[int, set[int]]]:
+    """Yield each page with the URLs among the `paths` that it links to."""
+    wanted, usual = ledger.spellings(paths), ledger.usual
+    for each in ledger.outlinks():
+        hits = wanted.intersection(each.followed)
+        if packed := each.rejected.get(Reason.BAD_URL):
+            hits |= wanted.intersection(numbers_of(packed))
+        if hits:
+            yield each.page, set(map(usual, hits))
 
 
 def _paths(ends: Iterable[int], redirects: Mapping[int, int]) -> dict[int, _Path]:

@@ -403,10 +403,8 @@ def _names(path: str) -> list[str] | None:
         ]
     except UnicodeError:
         return None
-    for name in names:
-        if name in (".", "..") or not _SEPARATORS.isdisjoint(name):
-            return None
-    return names
+    bad = any(name in (".", "..") or not _SEPARATORS.isdisjoint(name) for name in names)
+    return None if bad else names
 
 
 def _moved(url: str, query: str) -> Response:

@@ -142,7 +142,10 @@ def broken_by_host(
     Of each of the three most frequent kinds one URL is named, with one referrer.
     """
     advised = dict(advice)
-    kinds = {host.name: _most_frequent(host) for host in hosts[:MANY_HOSTS]}
+    kinds = {
+        host.name: sorted(host.kinds.items(), key=lambda kind: (-kind[1], kind[0]))[:_EXAMPLES]
+        for host in hosts[:MANY_HOSTS]
+    }
     among = {host.first[why][1] for host in hosts[:MANY_HOSTS] for why, _ in kinds[host.name]}
     named = {broken.url: broken for broken in join.broken(1, source, among=among)}
     total = sum(host.total for host in hosts)
@@ -159,7 +162,3 @@ def broken_by_host(
         number = sum(host.total for host in rest_of)
         lines.append(f"  and {count(number)} more of {count(len(rest_of), 'host')}")
     return lines
-
-
-def _most_frequent(host: BrokenHost) -> list[tuple[str, int]]:
-    return sorted(host.kinds.items(), key=lambda kind: (-kind[1], kind[0]))[:_EXAMPLES]

@@ -77,9 +77,8 @@ def _offline(run: Run) -> Iterable[str]:
 
 
 def _robots_lost(run: Run) -> Iterable[str]:
-    unavailable = run.summary.robots_unavailable.items()
-    lost = {origin: visible(why) for origin, why in unavailable}
-    return _robots_lines(lost, "could not be had")
+    lost = run.summary.robots_unavailable
+    return _robots_lines({each: visible(lost[each]) for each in lost}, "could not be had")
 
 
 def _cookies(run: Run) -> Iterable[str]:

@@ -34,19 +34,12 @@ def painting(color: bool) -> Paint:
 
     The text must be escaped already (see `visible`): what it has of a page cannot end a colour.
     """
-    return _colored if color else _plain
-
-
-def _plain(text: str, tone: Tone) -> str:
-    return text
-
-
-def _colored(text: str, tone: Tone) -> str:
+    if not color:
+        return lambda text, tone: text
     # Imported only now: hardly any program that makes a report shows it in colours.
     from click import style
 
-    name, value = tone.value
-    return style(text, **{name: value})
+    return lambda text, tone: style(text, **dict([tone.value]))
 
 
 @public("trio_crawler.report")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from heapq import nsmallest
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trio_crawler.arguments import (
     check_flag,
@@ -29,7 +29,6 @@ from trio_crawler.report.visible import count, duration, more, readable, size, v
 if TYPE_CHECKING:
     from trio_crawler.ledger.join import Join
     from trio_crawler.ledger.ledger import Ledger
-    from trio_crawler.policy.settings import Politeness
     from trio_crawler.report.facts import CrawlFacts
     from trio_crawler.store.changes import Change
 
@@ -43,15 +42,15 @@ _NOT_CHECKED = (
 
 
 def section(
-    title: str, total: int, lines: Iterable[str], omitted: int, about: str = ""
+    title: str, found: FirstItems[Any], lines: Iterable[str], about: str = ""
 ) -> list[str]:
     """Return a heading with the total, the lines, and how many are omitted; nothing for 0."""
-    if not total:
+    if not found.total:
         return []
     return [
-        f"{title} ({count(total)}){about}",
+        f"{title} ({count(found.total)}){about}",
         *(f"  {line}" for line in lines),
-        *more(omitted),
+        *more(found.omitted),
     ]
 
 
@@ -82,26 +81,24 @@ def redirects(found: FirstItems[tuple[str, int, int, str]], urls: TextList) -> l
         + (f" ({reason})" if reason else "")
         for url, status, target, reason in found.items
     )
-    return section("Redirects", found.total, lines, found.omitted)
+    return section("Redirects", found, lines)
 
 
 def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
     """List the pages that have flaws, with the flaws."""
-    lines = (f"{reasons} {readable(url)}" for url, reasons in found.items)
-    return section("Flaws", found.total, lines, found.omitted)
+    return section("Flaws", found, (f"{why} {readable(url)}" for url, why in found.items))
 
 
 def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
     """List the pages whose bodies were cut at the limit of the fetch, with the bytes read."""
     lines = (f"{size(read)} read of {visible(url)}" for url, read in found.items)
-    about = ": --max-bytes sets the limit"
-    return section("Not read whole", found.total, lines, found.omitted, about)
+    return section("Not read whole", found, lines, ": --max-bytes sets the limit")
 
 
 def duplicates(found: FirstItems[tuple[str, int]], urls: TextList) -> list[str]:
     """List the pages that are a duplicate of another one."""
     lines = (f"{readable(url)} = {readable(urls[first])}" for url, first in found.items)
-    return section("Duplicates", found.total, lines, found.omitted)
+    return section("Duplicates", found, lines)
 
 
 # Sitemaps.
@@ -170,7 +167,7 @@ def pages(title: str, urls: Iterable[str], limit: int | None, early: bool) -> li
     for url in urls:
         found.add((url,))
     lines = (readable(url) for (url,) in found.items)
-    return section(f"{title} so far" if early else title, found.total, lines, found.omitted)
+    return section(f"{title} so far" if early else title, found, lines)
 
 
 # Figures.
@@ -260,9 +257,11 @@ def finish(facts: CrawlFacts, *, again: int = 0) -> list[str]:
     if again:
         urls = count(again, "URL")
         lines.append(f"Admitted again: {urls}, as a redirect led back with other cookies")
+    limits = f", per host {polite.per_host}" if (polite := facts.politeness) else ""
+    limits += ", adaptive" if polite and polite.adaptive else ""
     lines.append(
         f"Finished {count(done, 'URL')} in {statistics.seconds:,.3f} s"
-        f" ({rate:,.1f} URLs/s, workers={facts.workers}{_per_host(facts.politeness)})"
+        f" ({rate:,.1f} URLs/s, workers={facts.workers}{limits})"
     )
     return [*lines, account(statistics)]
 
@@ -280,12 +279,6 @@ def next_run(facts: CrawlFacts) -> list[str]:
     wait = "waits" if waiting == 1 else "wait"
     how = "a greater --max-pages" if facts.spent else "the same command"
     return [f"{count(waiting, 'URL')} {wait} in {directory}: {how} goes on"]
-
-
-def _per_host(politeness: Politeness | None) -> str:
-    if politeness is None:
-        return ""
-    return f", per host {politeness.per_host}" + (", adaptive" if politeness.adaptive else "")
 
 
 def account(statistics: Statistics) -> str:
@@ -355,7 +348,7 @@ def changes(
         named[f"Unchanged but for {but}"] = alike
     for heading, listed in named.items():
         urls = (readable(url) + (f" ({visible(why)})" if why else "") for url, why in listed.items)
-        lines += section(heading, listed.total, urls, listed.omitted)
+        lines += section(heading, listed, urls)
     return "\n".join(lines)
 
 
