@@ -85,8 +85,3 @@ def test_no_text_ends_a_command_or_begins_another_and_each_can_be_read_back(
         page = (each.page or "").encode(errors="replace").decode()
         assert decoded(fields.get("file", "")) == page
         assert decoded(message).endswith(f": {each.told(lambda url: url)}")
-
-
-@given(several)
-def test_the_same_findings_are_the_same_lines(found: list[Finding]) -> None:
-    assert lines(random.Random(1).sample(found, len(found))) == lines(found)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from cases import for_each
-from check.findings import MOVED, PAGE, SEED, SEVERAL, finding, several
+from check.findings import FACTS, MOVED, PAGE, SEED, SEVERAL, finding, several
 from hypothesis import given
 
+from trio_crawler.check import to_annotations, to_json, to_junit, to_markdown, to_sarif
 from trio_crawler.check.finding import Finding, Hop, Identity, in_order
 from trio_crawler.model import Reason
 from trio_crawler.policy.verdict import Defect, Verdict
@@ -117,9 +118,12 @@ def test_findings_are_in_the_order_of_pages_and_lines_with_seeds_first() -> None
 
 
 @given(several)
-def test_the_same_findings_are_always_in_the_same_order(found: list[Finding]) -> None:
+def test_the_same_findings_are_in_the_same_order_and_the_same_bytes(found: list[Finding]) -> None:
     shuffled = random.Random(1).sample(found, len(found))
     assert in_order(shuffled) == in_order(found)
+    for write in (to_json, to_junit, to_sarif, to_markdown):
+        assert [*write(shuffled, FACTS)] == [*write(found, FACTS)]
+    assert [*to_annotations(shuffled)] == [*to_annotations(found)]
 
 
 def test_a_finding_is_a_value() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from xml.etree import ElementTree
 
 from check.findings import FACTS, MOVED, SEVERAL, finding, path_of, several
@@ -117,12 +116,6 @@ def test_any_text_makes_valid_xml_with_distinct_names_and_can_be_read_back(
     assert {case.get("file") for case in root.iter("testcase")} - {None} == {
         visible(each.page).translate(replaced) for each in found if each.page is not None
     }
-
-
-@given(several)
-def test_the_same_findings_are_the_same_bytes(found: list[Finding]) -> None:
-    shuffled = random.Random(1).sample(found, len(found))
-    assert b"".join(to_junit(shuffled, FACTS)) == b"".join(to_junit(found, FACTS))
 
 
 def test_the_name_of_a_case_does_not_depend_on_its_line() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import re
 
 import pytest
@@ -105,8 +104,3 @@ def test_a_target_is_linked_with_its_query_as_it_is() -> None:
 
 def test_a_malformed_link_is_no_link() -> None:
     assert "](<" not in text([finding(url="http:// x", code="bad_url")])
-
-
-@given(several)
-def test_the_same_findings_are_the_same_bytes(found: list[Finding]) -> None:
-    assert text(random.Random(1).sample(found, len(found))) == text(found)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-import random
 import re
 from functools import cache
 from typing import Any
@@ -139,12 +138,6 @@ def test_a_message_has_neither_placeholders_nor_links() -> None:
     (result,) = run([finding(url="x:{0}[a](https://evil.test/)", code="bad_url")])["results"]
     text = "x:{{0}}[a\\](https://evil.test/): The link is no valid URL."
     assert result["message"]["text"] == text
-
-
-@given(several)
-def test_the_same_findings_are_the_same_bytes(found: list[Finding]) -> None:
-    shuffled = random.Random(1).sample(found, len(found))
-    assert b"".join(to_sarif(shuffled, FACTS)) == b"".join(to_sarif(found, FACTS))
 
 
 def test_a_log_without_findings_has_an_empty_list_of_results() -> None:

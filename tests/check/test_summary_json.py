@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import random
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -110,12 +109,6 @@ def test_any_text_can_be_read_back_and_every_finding_is_one_line(found: list[Fin
 
 def paired(text: str) -> str:
     return str(json.loads(json.dumps(text)))
-
-
-@given(several)
-def test_the_same_findings_are_the_same_bytes(found: list[Finding]) -> None:
-    shuffled = random.Random(1).sample(found, len(found))
-    assert b"".join(to_json(shuffled, FACTS)) == b"".join(to_json(found, FACTS))
 
 
 @for_each(

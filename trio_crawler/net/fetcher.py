@@ -264,9 +264,8 @@ class Fetcher:
             if whole is not None:
                 self._bytes += len(whole)
                 return Response(status, headers, whole, sent)
-        if status >= 400 and not bounds.errors:
-            return Response(status, headers, request=sent)
-        if status in REDIRECTS and b"location" in head.values:
+        redirects = status in REDIRECTS and b"location" in head.values
+        if redirects or (status >= 400 and not bounds.errors):
             return Response(status, headers, request=sent)
         if bounds.pages and (flaw := self._needless(job, head)) is not None:
             return Response(status, headers, request=sent, flaw=flaw)

@@ -59,11 +59,9 @@ class FirstItems(Generic[T]):
         self.total += 1
         if self._limit is None:
             self._items.append(item)
-        elif len(self._items) < self._limit:
+        else:
             insort(self._items, item)
-        elif self._items and item < self._items[-1]:
-            self._items.pop()
-            insort(self._items, item)
+            del self._items[self._limit :]
 
     @property
     def items(self) -> list[T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha1
 from http import HTTPStatus
@@ -400,7 +400,20 @@ def metadata_block(outcome: Page | Redirect | Failure) -> bytes:
     place of the URL ("a/@href") and the link's text; that of a redirect has "R" and "location".
     Rejected links are included, except those with white space.
     """
-    return _warc_fields(_metadata(outcome))
+    fields = [f"via: {outcome.referrer}"] if outcome.referrer else []
+    fields += [f"hopsFromSeed: {'L' * outcome.depth}"] if outcome.depth else []
+    fields.append(f"fetchTimeMs: {round(outcome.seconds * 1000)}")
+    if isinstance(outcome, Page):
+        rejected = (each.url for each in outcome.rejected if each.url and not _has_space(each.url))
+        for url in (*outcome.links, *rejected):
+            anchor = outcome.anchors.get(url)
+            where = (
+                "" if anchor is None else f" {anchor.kind}/@href{anchor.text and ' '}{anchor.text}"
+            )
+            fields.append(f"outlink: {url} L{where}")
+    elif outcome.target:
+        fields.append(f"outlink: {outcome.target} R location")
+    return _warc_fields(fields)
 
 
 def warcinfo_block(software: str, seeds: Iterable[str]) -> bytes:
@@ -408,29 +421,6 @@ def warcinfo_block(software: str, seeds: Iterable[str]) -> bytes:
     standard = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
     fields = f"software: {software}", "format: WARC File Format 1.1", f"conformsTo: {standard}"
     return _warc_fields([*fields, *(f"seed: {seed}" for seed in seeds)])
-
-
-def _metadata(outcome: Page | Redirect | Failure) -> Iterator[str]:
-    if outcome.referrer:
-        yield f"via: {outcome.referrer}"
-    if outcome.depth:
-        yield f"hopsFromSeed: {'L' * outcome.depth}"
-    yield f"fetchTimeMs: {round(outcome.seconds * 1000)}"
-    if isinstance(outcome, Page):
-        yield from _outlinks(outcome)
-    elif outcome.target:
-        yield f"outlink: {outcome.target} R location"
-
-
-def _outlinks(page: Page) -> Iterator[str]:
-    rejected = (link.url for link in page.rejected if link.url and not _has_space(link.url))
-    for url in (*page.links, *rejected):
-        anchor = page.anchors.get(url)
-        if anchor is None:
-            yield f"outlink: {url} L"
-        else:
-            kind, text = anchor
-            yield f"outlink: {url} L {kind}/@href{text and ' '}{text}"
 
 
 def _warc_fields(fields: Iterable[str]) -> bytes:

@@ -150,10 +150,9 @@ def database_error(path: Path, error: sqlite3.Error) -> StoreError:
     code, text = getattr(error, "sqlite_errorcode", 0) & 0xFF, _brief(str(error))
     if code in _DAMAGE or text.startswith(_STRANGE):
         return damage_error(path, text)
-    known = _DATABASE.get(code)
-    if known is None:
+    if code not in _DATABASE:
         return StoreError(f"{printable(path)}: {text}: check the file and its disk, {_RESUME}")
-    wrong, remedy = known
+    wrong, remedy = _DATABASE[code]
     return StoreError(f"{printable(path)}: {wrong} ({text}): {remedy}")
 
 

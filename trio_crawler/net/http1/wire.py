@@ -299,9 +299,10 @@ class Wire(httpx.AsyncBaseTransport):
             try:
                 return await self.connector(origin, progress, protocols)
             except FetchError as error:
-                if error.fault.reason is not Reason.NO_SOCKETS:
-                    raise
-                if not any(pool.drop_oldest() for pool in (self._pool, *pools)):
+                out_of_sockets = error.fault.reason is Reason.NO_SOCKETS
+                if not (
+                    out_of_sockets and any(each.drop_oldest() for each in (self._pool, *pools))
+                ):
                     raise
 
     def close(self, connection: Reusable) -> None:
