@@ -175,6 +175,22 @@ static const byte *usual_end(const byte *at, const byte *end, int closing, int l
     }
 }
 
+/* Return where a tag ends that has no attribute but a class, and whose name does not matter; NULL if
+ * it has to be read. */
+static const byte *bare_end(const byte *at, const byte *end, int closing)
+{
+    Span name = {at, at};
+    while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
+    if (closing ? lower(*at) == 'a' : may_matter(name)) return NULL;
+    at = name.end;
+    if (end - at > 8 && !memcmp(at, " class=\"", 8)) {
+        at = find(at + 8, end, '"');
+        if (at == NULL) return NULL;
+        at++;
+    }
+    return at < end && *at == '>' ? at + 1 : NULL;
+}
+
 /* Return where a tag ends whose name begins at `at`, or NULL if it does not end. */
 static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
 {
@@ -473,7 +489,8 @@ static void read_tags(Page *page)
         if (closing || is_letter(next)) {
             Tag tag;
             Py_ssize_t count = page->count;
-            at = page->lean ? usual_end(less + 1 + closing, end, closing, 1) : NULL;
+            at = less + 1 + closing;
+            at = page->lean ? usual_end(at, end, closing, 1) : bare_end(at, end, closing);
             if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
             int is_a = at != NULL && is_word(tag.name, "a");
