@@ -228,7 +228,7 @@ def test_no_page_makes_the_tree_copy_attributes_without_bound():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tag", ["<a>", "<a href=x>", "<svg>", "<svg></svg>"])
+@pytest.mark.parametrize("tag", ["<a>", "<a href=x>", "<svg>"])
 def test_a_page_of_millions_of_tags_is_not_read_to_its_end_and_says_so(tag):
     facts = read((tag * 600_000).encode() + b"<a href=/last>", "text/html", URL)
     assert "http://e.test/last" not in facts.links

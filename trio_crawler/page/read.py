@@ -1,7 +1,7 @@
 """Read the body of a page: its media type, encoding, title, links and head metadata.
 
 HTML is read as its Standard says, by one of two readers. `accelerator` has a compiled scanner.
-`tokenizer` reads what that gives up, XHTML, and the texts of links, and finds in any page what the
+`start_tags` reads what that gives up, XHTML, and the texts of links. In any page it finds what the
 scanner would find there.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, by_url, prefer_text
 from trio_crawler.page.html.head import parse_head, single_canonical, usual_head
 from trio_crawler.page.html.links import scan
+from trio_crawler.page.html.start_tags import in_python, start_tags
 from trio_crawler.page.link_targets import Pointed, resolve_base
 from trio_crawler.page.media import without_doctype
 
@@ -33,7 +34,7 @@ __all__ = ["Facts", "read"]
 
 _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
-_MAX_COMPILED = 1 << 20
+_MAX_COMPILED = 1 << 20  # characters
 _MAX_CACHED, _MAX_CACHED_CHARACTERS = 4_096, 256
 
 
@@ -213,16 +214,33 @@ def parse_html(
     written: str | None = None
     title: str | None = None
     collector = AnchorCollector(text) if anchors else None
-    for name, source, nofollow, at in _tags(text, xml=xml):
-        if name == "title":
-            title = title_of(source) if title is None else title
-        elif name == "base":
+    # A longer page is not read beyond 500,000 tags, which the compiled reader does not count.
+    rows = (start_tags if len(text) <= _MAX_COMPILED else in_python)(text, xml=xml)
+    for name, _, begin, end, content, content_end, foreign in rows:
+        if not name:
+            source, nofollow, at = text[begin:end], False, content
+        elif name == "title":
+            if title is None and not foreign:
+                title = title_of(text[content:content_end])
+            continue
+        elif name == "/":
+            beyond += 1
+            continue
+        elif name not in tokenizer.WITH_HREF or (foreign and name != "a"):
+            continue
+        elif (match := tokenizer.HREF.match(text, begin)) is None:
+            continue
+        else:
+            source = tokenizer.attribute_value(match)
+            nofollow = tokenizer.is_nofollow(text, begin, end)
+            at = content if name == "a" else begin
+        if name == "base":
             written = entities.in_attribute(source) if written is None else written
-        elif name and len(found) + len(unfollowed) < max_links:
+        elif len(found) + len(unfollowed) < max_links:
             href = entities.in_attribute(source)
             (unfollowed if nofollow else found)[href] = None
             if collector is not None:
-                collector.add(href, name, at)
+                collector.add(href, name or "a", at)
         else:
             beyond += source not in found and source not in unfollowed
     base = url if written is None else resolve_base(written, url, encoding)
@@ -306,25 +324,6 @@ def _without_fragment(source: str) -> str:
 
 # ▶ Addresses of mail that are all references, as some generators write them, take 5 us each.
 _recent = lru_cache(_MAX_CACHED)(_without_fragment)
-
-
-def _tags(text: str, *, xml: bool) -> Iterator[tuple[str, str, bool, int]]:
-    """Yield what `tokenizer.tags` does, found by the compiled scanner if it can read the page."""
-    # In a longer page the tokenizer stops after 500,000 tags, and the scanner would not.
-    scan = None if xml or len(text) > _MAX_COMPILED else accelerator.tags
-    compiled = None if scan is None else scan(text)
-    if compiled is None:
-        yield from tokenizer.tags(text, xml=xml)
-        return
-    for name, _, begin, end, content, content_end, _ in compiled:
-        if not name:
-            yield "a", text[begin:end], False, content
-        elif name == "title":
-            yield name, text[content:content_end], False, content
-        elif name in tokenizer.WITH_HREF and (href := tokenizer.HREF.match(text, begin)):
-            nofollow = tokenizer.is_nofollow(text, begin, end)
-            place = content if name == "a" else begin
-            yield name, tokenizer.attribute_value(href), nofollow, place
 
 
 def title_of(source: str) -> str:

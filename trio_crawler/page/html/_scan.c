@@ -1,4 +1,4 @@
-/* Find the links, the first base and the first title of a page of HTML: `tokenizer.tags`, compiled.
+/* Find the links, the first base and the first title of a page of HTML: `start_tags`, compiled.
  *
  * `accelerator.py` says when this is used, and what it saves. Each rule is one of `tokenizer.py`,
  * which names the sections of the HTML Standard. There is no stack of open elements: a page is given
@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <string.h>
 
-#define MAX_TAGS 500000   /* the tokenizer reads no more, and says so */
+#define MAX_TAGS 500000   /* the reader in Python reads no more, and says so */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
 #define MAX_SHARED 16384  /* URLs that are one object in all directories */

@@ -1,8 +1,7 @@
 """Find the start tags of a page that may point somewhere, and the places that a fragment may name.
 
 The compiled scanner finds them, if there is one that can read the page. Else this goes through the
-page as `tokenizer.tags` does, with the same stack of open elements, but it yields where each tag
-is instead of the source of its href.
+page in Python, with a stack of the open elements in which a tag may have another meaning.
 """
 
 from __future__ import annotations
@@ -181,7 +180,7 @@ def start_tags(
     """
     wanted = () if ends is None else (ends, lines_of(ends))
     compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
-    return _in_python(text, xml=xml, most=most) if compiled is None else compiled
+    return in_python(text, xml=xml, most=most) if compiled is None else compiled
 
 
 def lines_of(ends: frozenset[str]) -> str | None:
@@ -196,7 +195,8 @@ def may_end(value: str, ends: frozenset[str]) -> bool:
     return _IS_CHANGED(value) is not None or any(end in value for end in ends)
 
 
-def _in_python(text: str, *, xml: bool, most: int) -> Iterator[StartTag]:
+def in_python(text: str, *, xml: bool = False, most: int = MAX_TAGS) -> Iterator[StartTag]:
+    """Yield what `start_tags` returns where there is no compiled scanner."""
     elements = OpenElements()
     at = 0
     for _ in range(most):

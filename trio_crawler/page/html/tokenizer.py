@@ -1,4 +1,4 @@
-"""Find the tags of a page in one pass, as the tokenizer of the HTML Standard does (13.2.5).
+"""The rules by which `start_tags` finds tags in one pass, those of the HTML Standard (13.2.5).
 
 No tree is built, since a tree makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each with
 another number, take lexbor 2.4 s and 1 GiB. To recognise such a page takes a pass over its tags,
@@ -12,7 +12,6 @@ Every expression is possessive and every search goes forward, so the time is lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from trio_crawler.expressions import lazy
 from trio_crawler.page import entities
@@ -50,61 +49,12 @@ ANY_TAG = rf"""
     |   {NAME} {TAG_END}
     )
 """
-# The usual link. No attribute beside its href can be rel=nofollow, which contains a "w" or a
-# reference.
-_BESIDE = rf"""(?: [{SPACE}]++ [a-z-]++ (?<!href) (?<!rel) = "[^"]*+" )*+"""
-_USUAL_LINK = rf"""
-    [aA] {_BESIDE} [{SPACE}]++ href="(?P<href> [^"]*+ )" {_BESIDE}
-    (?: [^=>"'wW&]*+ (?<![{SPACE}/"]) = "[^"wW&]*+" )*+ [^=>"'wW&]*+ >
-"""
 RAW = "script style textarea title xmp iframe noembed noframes"
-_RELEVANT = either_case(f"a area base template svg math plaintext {RAW}")
-# The first letter of an irrelevant name. For nearly every name the first two letters decide, and
-# the list of the relevant names is not tried.
-_IRRELEVANT = rf"""
-    (?: [^\W\d_abimnpstxABIMNPSTX]
-    |   [bBmM] (?![aA])
-    |   [aA] (?![{SPACE}/>rR])
-    |   [inpstxINPSTX] (?![cefilmotvCEFILMOTV])
-    |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
-    )
-"""
 STRAY = r"<*(?=<) | (?![a-zA-Z/!?])"  # a row of "<", or one that begins nothing
 MARKUP = r"(?P<markup> [!?] | /(?![a-zA-Z]) )"
 
-# From a position on, skip text and irrelevant tags, and stop at the next relevant tag. The
-# alternatives after each "<", in this order:
-#
-#   text                  captured     then
-#   </b>                               skip: an end tag without "="
-#   <p id="i">                         skip: an irrelevant start tag
-#   </b a=">">                         skip: any other end tag
-#   <<<  < b  <1                       skip: "<" is text
-#   <a id="i" href="x">   href         stop after the tag: a usual link
-#   <a …>  <title …>      name, slash  stop after the tag: any other relevant start tag
-#   <!  <?  </1           markup       stop after the second character: a comment or similar;
-#                                      its end depends on the open elements
-_NEXT_RELEVANT = lazy(
-    rf"""
-    [^<]*+
-    (?: <
-        (?: / [^>=]*+ >
-        |   {_IRRELEVANT} {ANY_TAG}
-        |   / [a-zA-Z] {ANY_TAG}
-        |   {STRAY}
-        )
-        [^<]*+
-    )*+
-    <
-    (?: {_USUAL_LINK}
-    |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
-    |   {MARKUP}
-    )
-    """,
-    re.ASCII | re.VERBOSE,
-)
-# The same inside template, SVG or MathML, where each tag is relevant: no tag is skipped, the name
-# of an end tag begins with "/", and there is no alternative for a usual link.
+# The next tag inside template, SVG or MathML, where each tag is relevant: no tag is skipped. The
+# name of an end tag begins with "/".
 NEXT_TAG = lazy(
     rf"""
     [^<]*+ (?: < (?: {STRAY} ) [^<]*+ )*+
@@ -199,46 +149,6 @@ def is_nofollow(text: str, at: int, end: int) -> bool:
     if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL.match(text, at)) is None:
         return False
     return has_nofollow(entities.in_attribute(attribute_value(match)))
-
-
-def tags(text: str, *, xml: bool = False) -> Iterator[tuple[str, str, bool, int]]:
-    """Yield the links, bases and titles outside of templates, in document order.
-
-    Yields the name (`a`, `area`, `base` or `title`), the source of the first `href` or of the
-    title, whether the link is nofollow, and the position at which the content of an `a` or the
-    attributes of an `area` begin. References are not decoded; tags without a href are left out.
-    With `xml`, a tag that ends in "/>" has no content, as in XHTML. After 500,000 relevant tags
-    the last name is "" and the rest is not read, so that no page takes two seconds.
-    """
-    elements = OpenElements()
-    at = 0
-    for _ in range(MAX_TAGS):
-        match = (NEXT_TAG.match if elements.names else _NEXT_RELEVANT.match)(text, at)
-        if match is None:
-            return
-        at = match.end()
-        if match.lastgroup == "href":
-            yield "a", match["href"], False, at
-        elif match.lastgroup == "markup":
-            at = markup_end(text, at, cdata=xml or elements.foreign)
-        else:
-            name = match["name"].lower()
-            empty = match["slash"].endswith("/")
-            foreign = elements.foreign  # before this tag: a title in SVG is not the page's title
-            elements.process(name, empty=empty, xml=xml)
-            if name in WITH_HREF and not (foreign and name != "a"):
-                start, end = match.end("name"), match.start("slash")
-                href = HREF.match(text, start)
-                if href is not None and not elements.in_template:
-                    place = at if name == "a" else start
-                    yield name, attribute_value(href), is_nofollow(text, start, end), place
-            elif name in RAW_END and not (foreign or (xml and empty)):
-                start, at = at, raw_text_end(name, text, at)
-                if name == "title" and not elements.in_template:
-                    yield name, text[start:at], False, at
-            elif name == "plaintext" and not foreign:
-                return
-    yield "", "", False, at
 
 
 def template_end(text: str, at: int) -> int:
