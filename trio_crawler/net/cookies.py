@@ -228,9 +228,8 @@ def _permitted(url: str, parsed: _SetCookie) -> bool:
     # matches only itself.
     host = urls.host(url)
     below = host.endswith(f".{parsed.domain}") and not host.rpartition(".")[2].isdigit()
-    if parsed.domain and host != parsed.domain and not below:
-        return False
-    if parsed.secure and not url.startswith("https:"):
+    other_host = parsed.domain and host != parsed.domain and not below
+    if other_host or (parsed.secure and not url.startswith("https:")):
         return False
     # The prefixes of names: RFC 6265bis, 4.1.3.
     name = parsed.name.lower()

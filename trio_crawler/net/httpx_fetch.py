@@ -453,8 +453,7 @@ def _protocol_fault(error: httpx.ProtocolError, server: str, received: int | Non
     # httpcore raises its exceptions with an event or an exception of h2, which is installed only
     # for HTTP/2, as the argument.
     inside = (part for link in chain(error) for part in link.args)
-    if any(type(part).__module__.startswith("h2.") for part in inside):
-        return Fault(Reason.RESET, connection_lost(server, received))
-    if _ENDED in text or _BODY_CUT_OFF in text:
+    by_http2 = any(type(part).__module__.startswith("h2.") for part in inside)
+    if by_http2 or _ENDED in text or _BODY_CUT_OFF in text:
         return Fault(Reason.RESET, connection_lost(server, received))
     return Fault(Reason.BAD_REPLY, f"{server} does not answer in valid HTTP: {one_line(text)}")

@@ -76,14 +76,12 @@ def page_notes(ledger: Ledger, facts: CrawlFacts) -> dict[str, list[tuple[str, s
     named: dict[str, set[str]] = {}
     for page in ledger.facts():
         own = page.facts
-        if page.row.indexable:
-            for code, detail in _of_texts(page.title or "", own.description or "", own):
-                found[code].append((page.url, detail))
-            texts = (page.title, own.description)
-            for text, pages in zip(texts, same.values(), strict=True):
-                if text:
-                    pages.setdefault(text, []).append(page.url)
-        for code, detail in _of_content(ledger, page, facts):
+        texts = (page.title or "", own.description or "") if page.row.indexable else ()
+        for text, pages in zip(texts, same.values(), strict=False):
+            if text:
+                pages.setdefault(text, []).append(page.url)
+        of_texts = _of_texts(*texts, own) if texts else ()
+        for code, detail in (*of_texts, *_of_content(ledger, page, facts)):
             found[code].append((page.url, detail))
         if own.hreflang:
             named[page.url] = {url for _, url in own.hreflang}

@@ -288,8 +288,7 @@ def _is_login(url: str) -> bool:
     named = _without_query(url)
     # ▶ The expression takes 6 us, the words together a fifth.
     lower = named.lower()
-    words = [word for word in _LOGIN_WORDS if word in lower]
-    return bool(words) and _IS_LOGIN.search(named) is not None
+    return any(word in lower for word in _LOGIN_WORDS) and _IS_LOGIN.search(named) is not None
 
 
 def _without_query(url: str) -> str:

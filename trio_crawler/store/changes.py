@@ -257,9 +257,8 @@ def compare_walks(database: Database, before: int, now: int) -> Iterator[Change]
             first, then = 4, 4 + _WIDTH
             pairs = [(_state(row[first:then]), _state(row[then:])) for row in found]
         for (number, url, ended, known, *_), (was, state) in zip(found, pairs, strict=True):
-            if last.get(url, number) != number:
-                continue
-            if not ended or (not known and sample.left_out(url)):
+            counts = ended and last.get(url, number) == number
+            if not counts or (not known and sample.left_out(url)):
                 continue
             differences = partial(_page_differences, database, noise, url)
             change = compare(was if known else None, state, differences)

@@ -282,10 +282,8 @@ def _kind_v6(address: IPv6Address) -> str | None:
             inner = _inner(address, shift)
             kind = _kind_v4(inner)
             return kind and f"a way to {inner}, {kind}"
-    for network, kind in _V6:
-        if address in network:
-            return kind
-    return None if address in _UNICAST else "a reserved address"
+    rest = None if address in _UNICAST else "a reserved address"
+    return next((kind for network, kind in _V6 if address in network), rest)
 
 
 def _inner(address: IPv6Address, shift: int) -> IPv4Address:
