@@ -3,11 +3,13 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from tempfile import gettempdir
+from typing import Any
 
 import pytest
 from store.batches import SITE, admitted, batch, page, walk
@@ -362,3 +364,36 @@ def test_urls_that_wait_survive_a_run_without_a_close(tmp_path):
     store.close()
     with Store.open(copy) as other:
         assert [row[1] for row in next(other.walk.waiting())] == [SITE + "a", SITE + "b"]
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_a_log_is_read_where_no_file_can_be_made_beside_it_and_no_copy_is_left(
+    tmp_path, monkeypatch, windows
+):
+    there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with Store.open(tmp_path / "crawl") as store:
+        store.write(batch([page("a")]))
+        # As a crawl leaves them that is killed.
+        shutil.copytree(tmp_path / "crawl", there)
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    connect = sqlite3.connect
+
+    def read_only(name: str, **how: Any) -> sqlite3.Connection:
+        if name.endswith("?mode=ro"):
+            # It would make an index of the log.
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+            raise error
+        return connect(name, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sqlite3.connect", read_only)
+        if windows:
+            # It refuses to remove a file that is open.
+            patch.setattr("shutil.rmtree", lambda path, ignore_errors: None)
+        history = History(there)
+    with history:
+        assert len(list(elsewhere.iterdir())) == windows
+        assert [outcome.url for outcome in history.outcomes()] == [SITE + "a"]
+    assert not list(elsewhere.iterdir())
