@@ -1,4 +1,4 @@
-"""What tags, comments and raw text are in HTML (HTML Standard 13.2.5): `start_tags` reads by it.
+"""Tags, comments and raw text as the HTML Standard has them (13.2.5); `start_tags` reads by this.
 
 No tree is built, since a tree makes HTML parsers quadratic: 24 KiB of `<b x=1><p>`, each with
 another number, take lexbor 2.4 s and 1 GiB. To recognise such a page takes a pass over its tags,
