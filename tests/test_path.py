@@ -5,9 +5,9 @@ from __future__ import annotations
 from bench.path import measured
 
 
-def test_a_url_takes_at_most_81_calls_in_21_files():
+def test_a_url_takes_at_most_77_calls_in_18_files():
     found = measured()
     assert ("crawler.py", "Crawler.fetch") in found.functions
-    assert found.calls <= 81
-    assert found.changes <= 59
-    assert found.files <= 21
+    assert found.calls <= 77
+    assert found.changes <= 54
+    assert found.files <= 18

@@ -39,7 +39,7 @@ STATIONS = {
     "policy/robots.py Rules.allows": "Now the page itself: do the rules allow it?",
     "net/http1/connection.py Connection.take_whole": "The body is read, within bounds.",
     "engine/pages.py PageHandler.settled": "A page, a redirect or a failure?",
-    "page/charset.py detect": "The encoding is decided as browsers do it.",
+    "page/read.py read": "Its encoding is decided as browsers do it.",
     "page/read.py title_of": "Its title and its links are read.",
     "engine/links.py Links.judge": "Each new link is judged, once for each page.",
     "frontier/memory.py MemoryFrontier.known": "A link that was admitted before needs no judging.",

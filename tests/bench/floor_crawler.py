@@ -25,7 +25,8 @@ def found(body: bytes, url: str, host: str) -> set[str]:
     """Return the URLs of this host that a page links to."""
     if accelerator.scan is None:
         raise SystemExit("the compiled scanner is not here")
-    page = accelerator.scan(body, _without_fragment, 100_000, *urls.joining(url, "utf-8"))
+    joining = urls.joining(urls.directory(url), "utf-8")
+    page = accelerator.scan(body, _without_fragment, 100_000, url, *joining)
     if page is None:
         return outlinks.outlinks(body, url, host)
     are_urls, links, more, _, _ = page

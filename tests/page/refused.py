@@ -21,7 +21,8 @@ SOURCE = b"<p>generated in 1 s&#64; word" * 100 + b"<p>word" * 200
 def scanned() -> object:
     """Find the links of a page: they are a tuple, None means that the page is given up."""
     assert accelerator.scan is not None
-    return accelerator.scan(PAGE.encode(), str, 100_000, *joining("http://e.test/", "utf-8"))
+    home = "http://e.test/"
+    return accelerator.scan(PAGE.encode(), str, 100_000, home, *joining(home, "utf-8"))
 
 
 def tagged() -> object:

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page.html.head import canonical_in_headers, parse_head
-from trio_crawler.page.read import Facts, parse_html, read
+from trio_crawler.page.html.head import canonical_in_headers, keywords_of, parse_head
+from trio_crawler.page.read import Facts, parse_html, read, usual_head
 
 URL = "http://e.test/a/b.html"
 # The beginning of a page that decides which reader reads it.
@@ -149,6 +149,9 @@ PIECES = re.split(
 @example('<head><script>"</head><body>"</script><meta name=robots content=a></head><body>')
 @example("<head><!-- </head><body> --><meta name=robots content=a></head><body>")
 @example("<head></head><body><meta name=robots content=a></head><body>")
+@example('<head><title>é</title><meta name="robots" content="é"></head><body>')
+@example('<head><meta name="robots" content="a" x="</head><body>"></head><body>')
+@example("<head>" + "<meta name=robots content=a>" * 9 + "</head><body>")
 def test_a_head_is_read_as_lexbor_reads_it(text):
     tree = LexborHTMLParser(text)
     links = [node.attributes for node in tree.css("head link")]
@@ -160,6 +163,13 @@ def test_a_head_is_read_as_lexbor_reads_it(text):
     found = parse_head(text, agent="BOT")
     assert found.canonicals == tuple(dict.fromkeys(hrefs))
     assert found.robots == tuple(dict.fromkeys(contents))
+    assert usual_head(text.encode(), keywords_of("BOT")) in (found, None)
+
+
+def test_a_usual_head_with_metadata_is_read_without_the_rest_of_the_page():
+    head = '<head><title>é</title><link rel="canonical" href="/é"><meta name="robots" content="a">'
+    found = usual_head(f"{head}</head><body>".encode(), keywords_of(""))
+    assert found == (("/é",), ("a",))
 
 
 @pytest.mark.parametrize("media", ["application/xhtml+xml", "text/html"])
@@ -291,6 +301,7 @@ def test_no_link_header_raises(fields):
 )
 def test_no_head_raises(pieces):
     parse_head("".join(pieces) + "\ud800", agent="\ud800")
+    usual_head(f"<head>é{''.join(pieces)}</head><body>".encode(), keywords_of("\ud800"))
 
 
 def spent(text: str) -> float:
@@ -298,6 +309,7 @@ def spent(text: str) -> float:
     for _ in range(3):
         started = time.process_time()
         parse_head(text, agent="bot")
+        usual_head(text.encode(), keywords_of("bot"))
         times.append(time.process_time() - started)
     return min(times)
 

@@ -19,6 +19,9 @@ import webencodings
 from trio_crawler.expressions import lazy
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+BOMS = tuple(bom for bom, _ in _BOMS)
+"""The byte order marks, which count before all else."""
+
 _MULTI_BYTE = frozenset(
     {"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "iso-2022-jp", "shift_jis"}
     | {"utf-16be", "utf-16le", "utf-8"}
@@ -174,7 +177,7 @@ def detect(body: bytes, content_type: str, *, markup: bool) -> str:
         if body.startswith(bom):
             return encoding
     return (
-        _by_header(content_type)
+        by_header(content_type)
         or (_by_markup(body[:_PRESCAN_BYTES]) if markup else None)
         or ("utf-8" if _fits_utf_8(body) else "windows-1252")
     )
@@ -193,7 +196,7 @@ def detect_style(body: bytes, content_type: str, environment: str = "") -> str:
     declared = None if rule is None else _name(rule[1].decode("latin-1"))
     if declared in ("utf-16le", "utf-16be"):
         declared = "utf-8"
-    return _by_header(content_type) or declared or environment or "utf-8"
+    return by_header(content_type) or declared or environment or "utf-8"
 
 
 def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]:
@@ -250,7 +253,8 @@ def chunk_decoder(encoding: str) -> Callable[[bytes], str]:
 
 
 @lru_cache(_MAX_CACHED)
-def _by_header(content_type: str) -> str | None:
+def by_header(content_type: str) -> str | None:
+    """Return the encoding that a Content-Type header names; None if it names none."""
     match = _HEADER.search(content_type)
     return None if match is None else _name(match[match.lastgroup or 0])
 

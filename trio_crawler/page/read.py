@@ -24,7 +24,16 @@ from trio_crawler.page import accelerator, charset, entities, link_targets, medi
 from trio_crawler.page.fragments import keys_of
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, by_url, prefer_text
-from trio_crawler.page.html.head import parse_head, single_canonical, usual_head
+from trio_crawler.page.html.head import (
+    NOTHING,
+    REFERENCE,
+    HeadMetadata,
+    has_keyword,
+    keywords_of,
+    parse_head,
+    parse_tags,
+    single_canonical,
+)
 from trio_crawler.page.html.links import scan
 from trio_crawler.page.html.start_tags import in_python, start_tags
 from trio_crawler.page.link_targets import Pointed, resolve_base
@@ -36,6 +45,11 @@ _SPACES = re.compile(r"[\t\n\f\r ]+")
 _MAX_TITLE_SOURCE = 16_384  # characters; the rest of a longer title is dropped
 _MAX_COMPILED = 1 << 20  # characters
 _MAX_CACHED, _MAX_CACHED_CHARACTERS = 4_096, 256
+
+# A head with more occurrences of the keywords is read tag by tag.
+_MAX_PLACES = 8
+_BODY_FOLLOWS = re.compile(rb"</head[\t\n\f\r ]*+>[\t\n\f\r ]*+<(?:body|BODY)[\t\n\f\r >]").match
+_MAY_CONTAIN_HEAD_END = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
 
 
 class Facts(Record, frozen=True):
@@ -110,7 +124,9 @@ def read(
     markup, xml = kind in media.MARKUP, kind != media.HTML
     if not (markup or media.is_text(kind)):
         return Facts(kind)
-    encoding = charset.detect(body, content_type, markup=markup)
+    encoding = charset.by_header(content_type)
+    if encoding is None or body.startswith(charset.BOMS):
+        encoding = charset.detect(body, content_type, markup=markup)
     if not (markup and follow):
         return Facts(kind, encoding)
     page: ParsedHtml | None = None
@@ -121,7 +137,7 @@ def read(
     usual = simple and encoding == "utf-8" and not cut
     if usual:
         page = find(body.removeprefix(BOM_UTF8), url, encoding, max_links)
-    head = None if page is None else usual_head(body, agent)
+    head = None if page is None else usual_head(body, keywords_of(agent))
     if page is None or head is None:
         text, clean = charset.decode(body, encoding, cut=cut)
         if xml:
@@ -166,6 +182,32 @@ def read(
         outline=page.outline,
         targets=page.targets,
     )
+
+
+def usual_head(body: bytes, keywords: tuple[bytes, ...]) -> HeadMetadata | None:
+    """Return what `parse_head` does for a page in UTF-8; None if it has to be decoded for that."""
+    end = body.find(b"</head")
+    clear = end >= 0 and _BODY_FOLLOWS(body, end) is not None
+    head = body[:end].lower() if clear else b""
+    # If a comment, a script or a style is open there, this is not the end of the head.
+    for start, its_end in _MAY_CONTAIN_HEAD_END:
+        at = head.rfind(start)
+        clear = clear and (at < 0 or head.find(its_end, at) >= 0)
+    if not clear:
+        # It may have no keyword, wherever its head may end.
+        return None if has_keyword(body, keywords) else NOTHING
+    places: list[int] = []
+    for keyword in keywords:
+        at = head.find(keyword)
+        while at >= 0 and len(places) <= _MAX_PLACES:
+            places.append(head.rfind(b"<", 0, at) + len("<link"))
+            at = head.find(keyword, at + 1)
+    if len(places) > _MAX_PLACES or (b"&" in head and REFERENCE(head)):
+        return None
+    if not places:
+        return NOTHING
+    starts = [len(body[:place].decode(errors="ignore")) for place in sorted(set(places))]
+    return parse_tags(body[:end].decode(), starts, keywords)
 
 
 class ParsedHtml(NamedTuple):
@@ -263,7 +305,8 @@ def scan_html(body: bytes, url: str, encoding: str, max_links: int) -> ParsedHtm
     if accelerator.scan is None:
         return None
     most = min(max_links, sys.maxsize)
-    found = accelerator.scan(body, _decoded, most, *urls.joining(url, encoding))
+    home = urls.directory(url) if "?" in url else url[: url.rfind("/") + 1]
+    found = accelerator.scan(body, _decoded, most, url, *urls.joining(home, encoding))
     if found is None:
         return None
     resolved, hrefs, nofollow_hrefs, source, title = found

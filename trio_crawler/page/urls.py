@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
+from typing import Any
 
 import ada_url
 import httpx
@@ -224,15 +225,18 @@ def _resolve_distinct(
     return _resolve_each(distinct, others, partial(_resolve_other, base=base))
 
 
-def joining(base: str, encoding: str) -> tuple[object, ...]:
-    """Return what `accelerator.scan` needs to make URLs of links; nothing if it cannot do that."""
-    if encoding not in encoders.AS_UTF_8 or not base.startswith(WEB):
+@lru_cache(_MAX_DIRECTORIES)
+def joining(home: str, encoding: str) -> tuple[Any, ...]:
+    """Return what `accelerator.scan` needs to make URLs of links; nothing if it cannot do that.
+
+    `home` is the directory of a page, and `encoding` that of the page.
+    """
+    if encoding not in encoders.AS_UTF_8 or not home.startswith(WEB):
         return ()
-    home = directory(base) if "?" in base else base[: base.rindex("/") + 1]
     root = home.index("/", _AFTER_SCHEME) + 1
-    other = partial(_resolve_other, base=base)
-    cache = _links_of(home), _shared, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
-    return base, home, root, *cache, other, MAX_CHARACTERS
+    known: dict[str, str] = {}
+    cache = known, _shared, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
+    return home, root, *cache, _resolve_other, MAX_CHARACTERS
 
 
 def in_directory(href: str, home: str) -> str:
@@ -425,10 +429,10 @@ def directory(url: str) -> str:
     return url[: url.rindex("/", 0, end if end >= 0 else None) + 1]
 
 
-@lru_cache(_MAX_DIRECTORIES)
 def _links_of(home: str) -> dict[str, str]:
     """Return the cache of the URLs that the links of one directory's pages resolve to."""
-    return {}
+    known: dict[str, str] = joining(home, "utf-8")[2]
+    return known
 
 
 _absolute = lru_cache(_MAX_ABSOLUTE)(normalise)

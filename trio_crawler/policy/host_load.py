@@ -35,7 +35,6 @@ MAX_LIMIT = 64
 
 # A host is busy if its latency exceeds _SLOWER times its best latency, plus _NOISE seconds.
 _SLOWER, _NOISE = 2.0, 0.02
-_SMOOTHING = 0.2
 _FOREVER = 1 << 60
 # One object for all hosts: each other one would take 24 bytes.
 _NEVER = -math.inf
@@ -236,12 +235,9 @@ class HostLoad:
         self.politeness = politeness
         self.learned: LearnedRate | None = None
 
-    def record(self, seconds: float, now: float) -> None:
-        """Record the seconds that a good answer took, and adapt an adaptive limit."""
-        self.latency += _SMOOTHING * (seconds - self.latency) if self.latency else seconds
+    def adapt(self, seconds: float, now: float) -> None:
+        """Adapt the limit and the delay to a good answer, which counts in the latency already."""
         self._best = min(self._best, self.latency)
-        if seconds > self.slowest:
-            self.slowest = seconds
         if self.politeness.adaptive:
             if self.latency <= _SLOWER * self._best + _NOISE:
                 self.limit = min(self.limit + 1 / self.limit, MAX_LIMIT)

@@ -39,6 +39,8 @@ _PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 _TOLD = 0.2
 # Two times that differ by less are the same moment: a duration that is subtracted is not exact.
 _MOMENT = 1e-6
+# The part of the last good answer in the latency of its host.
+_SMOOTHING = 0.2
 # One object for all hosts: each other one would take 24 bytes.
 _NEVER = -math.inf
 
@@ -280,7 +282,12 @@ class HostState:
 
     def page_ok(self, seconds: float, now: float) -> None:
         """Record a good answer to a page, and the seconds that it took."""
-        self.load.record(seconds, now)
+        load = self.load
+        load.latency += _SMOOTHING * (seconds - load.latency) if load.latency else seconds
+        if seconds > load.slowest:
+            load.slowest = seconds
+        if load.learned or load.politeness.adaptive or load.quick < load.politeness.delay:
+            load.adapt(seconds, now)
         self.answered, self._last_good = True, now
         self._pages_failed = self._explained = self._checks_failed = 0
         self._silent, self._unproven = 0, False

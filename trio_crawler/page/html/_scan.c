@@ -823,8 +823,8 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
 }
 
 /* The URL of a page, its directory, the cache of the links there, and the URLs that all directories
- * share, NULL if they share none; `other` makes the URL of a href
- * that is not simple, and `room` is how many characters the URLs may have. */
+ * share, NULL if they share none; `other` makes the URL of a href that is not simple, with that of
+ * the page, and `room` is how many characters the URLs may have. */
 typedef struct {
     PyObject *own, *home, *known, *shared, *other;
     Py_ssize_t root, longest, most, room;
@@ -877,7 +877,7 @@ static PyObject *any_url_of(PyObject *href, const Directory *to)
     if (PyUnicode_GET_LENGTH(href) == 0) return Py_NewRef(to->own);
     PyObject *url = url_of(href, to);
     if (url != NULL || PyErr_Occurred()) return url;
-    url = PyObject_CallOneArg(to->other, href);
+    url = PyObject_CallFunctionObjArgs(to->other, href, to->own, NULL);
     /* Such a path is the same for all pages of the directory. */
     return PyUnicode_READ_CHAR(href, 0) == '.' ? kept(href, url, to) : url;
 }
@@ -1112,7 +1112,7 @@ PyDoc_STRVAR(scan_doc,
 "The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
 "fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
 "SVG or MathML, with `max_links` links, or with an invalid byte.\n\n"
-"There are URLs with what `urls.joining` returns; but not if there is a base, or a href that is no\n"
+"There are URLs with the page's `own` and what `urls.joining` returns; but not if there is a base, or a href that is no\n"
 "URL, or if the URLs have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,

@@ -20,7 +20,7 @@ def scan(
     shared: dict[str, str] = ...,
     longest: int = ...,
     most: int = ...,
-    other: Callable[[str], str] = ...,
+    other: Callable[[str, str], str] = ...,
     room: int = ...,
     /,
 ) -> tuple[bool, list[str], list[str], str | None, str | None] | None: ...

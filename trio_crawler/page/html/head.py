@@ -30,7 +30,6 @@ from trio_crawler.page.html.tokenizer import (
 )
 
 _MAX_TAGS = 5_000  # the rest of a head with more tags is not read
-_MAX_PLACES = 8  # a head with more occurrences of the keywords is read tag by tag
 
 _TAG_REST = rf"""{NAME_END} (?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+ {TAG_END}"""  # of a tag
 _RAW = "script style title noscript noframes"
@@ -97,14 +96,7 @@ _USUAL = re.compile(
     re.VERBOSE,
 ).match
 
-_MAY_CONTAIN_HEAD_END = ((b"<!--", b"-->"), (b"<script", b"</script"), (b"<style", b"</style"))
-# Behind the end of a head, in bytes: what is looked at of the body.
-_BEHIND = 256
-_BODY_FOLLOWS = re.compile(
-    rf"</head[{SPACE}]*+>[{SPACE}]*+<(?:body|BODY)[{SPACE}>]".encode()
-).match
-# The numeric references, in lower case, that may stand for a letter or the hyphen of a keyword.
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     rb"""
     &\#
     (?: 0*+ (?: 45 | 6[5-9] | [7-9][0-9] | 1[01][0-9] | 12[0-2] ) (?![0-9])
@@ -113,6 +105,7 @@ _REFERENCE = re.compile(
     """,
     re.VERBOSE,
 ).search
+"""Find a numeric reference, in lower case, to a letter or the hyphen of a keyword."""
 _IS_CANONICAL = re.compile(
     rf"(?<![^{SPACE}])canonical(?![^{SPACE}])", re.IGNORECASE | re.ASCII
 ).search
@@ -126,7 +119,8 @@ class HeadMetadata(NamedTuple):
     robots: tuple[str, ...] = ()
 
 
-_NOTHING = HeadMetadata()
+NOTHING = HeadMetadata()
+"""That of most heads."""
 
 
 def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata:
@@ -136,29 +130,23 @@ def parse_head(text: str, *, agent: str = "", xml: bool = False) -> HeadMetadata
     ends in "/>" has no content, as in XHTML. After 5,000 tags that may contain metadata or are
     skipped with their content, the rest of the head is not read.
     """
-    keywords = _keywords(agent)
-    # One byte for each character.
-    begun = text[: text.find("</head") + _BEHIND].encode("latin-1", "replace")
-    places = _find_keywords(begun, keywords)
-    if places is None or (places and (xml or not _are_in_head(places, text))):
-        places = _scan_head(text, keywords, xml=xml)
-    return _read_tags(text, places, keywords[1:]) if places else _NOTHING
+    names = keywords_of(agent)
+    places = _scan_head(text, names, xml=xml)
+    return _read_tags(text, places, names[1:]) if places else NOTHING
 
 
-def usual_head(body: bytes, agent: str) -> HeadMetadata | None:
-    """Return what `parse_head` does for a page in UTF-8; None if it has to be decoded for that."""
-    keywords = _keywords(agent)
-    places = _find_keywords(body, keywords)
-    if places:
-        head = body[: body.find(b"</head")]
-        text = head.decode("ascii") if head.isascii() else ""
-        # To the end, or the last value may go on behind what looks like the end of the head.
-        if _are_in_head(places, text) and _SIMPLE_HEAD.fullmatch(text, places[-1] - len("<link")):
-            return _read_tags(text, places, keywords[1:])
-    elif places is not None or not _has_keyword(body, keywords):
-        # Or it has no keyword, wherever its head may end.
-        return _NOTHING
-    return None
+def parse_tags(head: str, starts: list[int], keywords: tuple[bytes, ...]) -> HeadMetadata | None:
+    """Return the metadata of the tags of a head whose names end at `starts`.
+
+    None if these may be no tags of it, or if the last one may go on behind the head.
+    """
+    done = 0
+    for start in starts:
+        before = start - len("<link")
+        if not (_RELEVANT_TAG(head, before) and _SIMPLE_HEAD.fullmatch(head, done, before)):
+            return None
+        done = before
+    return _read_tags(head, starts, keywords[1:]) if _SIMPLE_HEAD.fullmatch(head, done) else None
 
 
 def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
@@ -193,47 +181,19 @@ def single_canonical(hrefs: Iterable[str], base: str, encoding: str = "utf-8") -
 
 
 @lru_cache(8)
-def _keywords(agent: str) -> tuple[bytes, ...]:
+def keywords_of(agent: str) -> tuple[bytes, ...]:
     """Return the keywords in lower case: "canonical", then the names of meta elements."""
     return b"canonical", *dict.fromkeys((b"robots", _lower(agent) or b"robots"))
 
 
-def _find_keywords(page: bytes, keywords: Iterable[bytes]) -> list[int] | None:
-    """Return where the names of the tags around keywords end; None if `_scan_head` is needed.
-
-    This does not check whether they are tags, nor whether their names are `link` or `meta`.
-    """
-    end = page.find(b"</head")
-    if end < 0 or not _BODY_FOLLOWS(page, end):
-        return None
-    head = page[:end].lower()
-    # If a comment, a script or a style is open there, this is not the end of the head.
-    for start, its_end in _MAY_CONTAIN_HEAD_END:
-        at = head.rfind(start)
-        if at >= 0 and head.find(its_end, at) < 0:
-            return None
-    if b"&" in head and _REFERENCE(head):
-        return None
-    places: list[int] = []
+def has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
+    """Whether a text may contain one of the `keywords`, by a reference if not as it is."""
+    source = source.lower()
+    # A generator would take as much time as all the rest.
     for keyword in keywords:
-        at = head.find(keyword)
-        while at >= 0:
-            if len(places) == _MAX_PLACES:
-                return None
-            places.append(head.rfind(b"<", 0, at) + len("<link"))
-            at = head.find(keyword, at + 1)
-    return sorted(set(places)) if places else places
-
-
-def _are_in_head(starts: list[int], text: str) -> bool:
-    """Whether these are tags of the head; false if `_scan_head` is needed to decide."""
-    done = 0
-    for start in starts:
-        before = start - len("<link")
-        if not (_RELEVANT_TAG(text, before) and _SIMPLE_HEAD.fullmatch(text, done, before)):
-            return False
-        done = before
-    return True
+        if keyword in source:
+            return True
+    return b"&" in source and REFERENCE(source) is not None
 
 
 def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
@@ -247,7 +207,7 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
         if match["metadata"]:
             end = match.end("metadata")
             attributes = text[end : match.start("slash")]
-            if _has_keyword(attributes.encode("utf-8", "surrogatepass"), keywords):
+            if has_keyword(attributes.encode("utf-8", "surrogatepass"), keywords):
                 places.append(end)
         elif xml and match["slash"].endswith("/"):
             continue
@@ -256,15 +216,6 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
         else:
             at = tokenizer.raw_text_end(name, text, at)
     return places
-
-
-def _has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
-    source = source.lower()
-    # A generator would take as much time as all the rest.
-    for keyword in keywords:
-        if keyword in source:
-            return True
-    return b"&" in source and _REFERENCE(source) is not None
 
 
 def _read_tags(text: str, starts: list[int], names: tuple[bytes, ...]) -> HeadMetadata:

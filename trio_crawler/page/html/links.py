@@ -208,19 +208,22 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     there, if the page is not simple, or has more than 4 MiB or 1 MiB of characters, or if its URLs
     have more than 4 MiB.
     """
-    joining = urls.joining(url, encoding)
+    home = urls.directory(url)
+    joining = urls.joining(home, encoding)
     if isinstance(source, str):
         read = _targets(source)
     else:
         targets = accelerator.targets
-        read = None if targets is None or len(source) > _MAX_BYTES else targets(source, *joining)
+        read = (
+            None if targets is None or len(source) > _MAX_BYTES else targets(source, url, *joining)
+        )
     if read is None:
         return None
     joined, links, tags, sources, outline = read
     # If there is no base, nearly all values lead to the same URL from all pages of a directory.
     alike = len(tags) * len(url) < urls.MAX_CHARACTERS
     alike = alike and (joined or all(tag[1] != "base" for tag in tags))
-    home = urls.directory(url) if joining and alike else ""
+    home = home if joining and alike else ""
     # The links that are no URLs yet, each with the number of URLs before it.
     inside, others = list[tuple[int, _Value, bool]](), list[tuple[LinkKind, _Value]]()
     places, base, title = set(map(_decoded, sources)), None, None
