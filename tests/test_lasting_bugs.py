@@ -27,7 +27,7 @@ from trio_crawler import (
     StoreError,
     same_site,
 )
-from trio_crawler.schedule import disk_queue
+from trio_crawler.store import compact
 from trio_crawler.testing import Web, html, redirect, robots
 
 HOME = "http://site.test/"
@@ -369,7 +369,7 @@ async def test_a_disk_that_is_full_for_what_waits_is_told_as_for_all_else(tmp_pa
     web = Web({"/": html(*(f"/{n}" for n in range(5))), **{
         f"/{n}": html(*(f"/{n}x{m}{'q' * 1_900}" for m in range(2_000))) for n in range(5)
     }})  # fmt: skip
-    monkeypatch.setattr(disk_queue, "TemporaryFile", lambda **_: Full(tmp_path / "full", "w+"))
+    monkeypatch.setattr(compact, "TemporaryFile", lambda **_: Full(tmp_path / "full", "w+"))
     with pytest.raises(StoreError, match="free some space") as told:
         await crawl(tmp_path, web)
     assert str(tmp_path) in str(told.value)

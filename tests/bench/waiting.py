@@ -27,11 +27,10 @@ from pathlib import Path
 from trio_crawler.frontier.memory import Seen
 from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import Politeness
-from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.schedule.host_scheduler import HostScheduler
+from trio_crawler.store.compact import DiskQueue, DiskQueueFile, UrlSet
 
 LINKS = 50
 TAKEN = 300_000

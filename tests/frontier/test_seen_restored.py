@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trio_crawler.frontier.memory import Seen
 from trio_crawler.model import Job
-from trio_crawler.page.url_set import UrlSet
+from trio_crawler.store.compact import UrlSet
 
 FULL = 3
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Job
 from trio_crawler.policy.settings import by_sitemap, depth_first
-from trio_crawler.schedule.disk_queue import (
+from trio_crawler.schedule.queues import PriorityQueue
+from trio_crawler.store.compact import (
     DiskQueue,
     DiskQueueFile,
     nameless_file,
 )
-from trio_crawler.schedule.queues import PriorityQueue
 from trio_crawler.store.errors import StoreError
 
 

@@ -19,11 +19,11 @@ from trio_crawler.frontier.protocol import Frontier, Past
 from trio_crawler.model import Fetch, Job, Page, Response
 from trio_crawler.page.read import Facts
 from trio_crawler.page.text_digest import page_text
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.settlement import Repeated, Settlement
+from trio_crawler.store.compact import UrlSet
 
 ONE_IN = 20
 """Of so many pages of a shape that seem changed, one is asked for twice."""

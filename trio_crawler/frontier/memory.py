@@ -12,13 +12,12 @@ from trio_crawler.arguments import ArgumentError, check_kind, check_methods, che
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import CHECKS, Attempt, Failure, Job, Purpose, Reason, Redirect
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
 from trio_crawler.policy.plan import Plan
-from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.schedule.queues import make_queue
 from trio_crawler.settlement import Settlement
+from trio_crawler.store.compact import DiskQueue, DiskQueueFile, UrlSet
 
 # The most bytes of waiting jobs in memory. ▶ To write a job to the file and read it takes 1 us.
 _WAITING = 4 * 1024 * 1024

@@ -25,10 +25,10 @@ from trio_crawler.model import Attempt, Checked, Job, Purpose, Reason, Statistic
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import breadth_first
-from trio_crawler.schedule.disk_queue import MEMORY, DiskQueue, DiskQueueFile
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.schedule.queues import make_queue
 from trio_crawler.settlement import Settlement
+from trio_crawler.store.compact import MEMORY, DiskQueue, DiskQueueFile
 from trio_crawler.store.runs import End
 from trio_crawler.store.walk import WaitingRow
 

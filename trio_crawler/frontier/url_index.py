@@ -11,12 +11,12 @@ from msgspec.structs import astuple, replace
 from trio_crawler.frontier.journal import Journal
 from trio_crawler.frontier.memory import Seen
 from trio_crawler.model import CHECKS, COUNTED, Job, Purpose, Validator
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.headers import validator_of
 from trio_crawler.policy.robots import KnownRules, interpret
 from trio_crawler.policy.settings import Checks
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
+from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.store import Store
 
 LONG = 200

@@ -18,8 +18,8 @@ from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Any, NamedTuple
 
 from trio_crawler.model import Outcome, Page
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import seen_key
+from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.errors import file_errors
 
 _BLOCK = 64 * 1024

@@ -34,7 +34,6 @@ from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.policy.plan import Plan
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
@@ -53,6 +52,7 @@ from trio_crawler.shared.message import (
     packed,
     place_of,
 )
+from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.errors import DifferentCrawl
 from trio_crawler.store.runs import End
 

@@ -19,9 +19,9 @@ import msgspec
 from trio_crawler.arguments import public
 from trio_crawler.model import Reason
 from trio_crawler.page.read import Facts
-from trio_crawler.page.url_set import UrlSet
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.url_shapes import url_shape
+from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.database import BadRow, Database, Url, checked, decoded, increasing
 from trio_crawler.store.store import stored_facts
 from trio_crawler.store.walk import PORTION, Walk

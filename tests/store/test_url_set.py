@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trio_crawler.page.url_set import UrlSet
+from trio_crawler.store.compact import UrlSet
 
 
 def url(number: int) -> str:
@@ -144,7 +144,7 @@ def test_to_look_at_100_known_links_takes_a_few_times_as_long_as_to_look_at_a_se
 
 def test_the_keys_mean_nothing_to_another_process():
     program = (
-        "from trio_crawler.page.url_set import UrlSet; keys = UrlSet(); keys.add('http://site.test/');"
+        "from trio_crawler.store.compact import UrlSet; keys = UrlSet(); keys.add('http://site.test/');"
         "print(keys._buckets)"
     )
     command = [sys.executable, "-c", program]

@@ -24,8 +24,8 @@ from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job, Purpose, Reason, Validator
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import Politeness
-from trio_crawler.schedule.disk_queue import DiskQueue, DiskQueueFile, nameless_file
 from trio_crawler.schedule.host_scheduler import HostScheduler
+from trio_crawler.store.compact import DiskQueue, DiskQueueFile, nameless_file
 from trio_crawler.store.errors import StoreError
 
 
