@@ -235,7 +235,7 @@ Fetch.__module__ = "trio_crawler"
 class Attempt(msgspec.Struct, frozen=True):
     """One fetch of a job: its answer, and its seconds from the start to the end of the body.
 
-    `job.tries` includes this attempt.
+    `job.tries` counts it. `names` are those of the answer's fields, in lower case, with spaces.
     """
 
     __module__ = "trio_crawler.frontier"
@@ -243,6 +243,7 @@ class Attempt(msgspec.Struct, frozen=True):
     job: Job
     answer: Answer
     seconds: float
+    names: str = ""
 
 
 class RejectedLink(NamedTuple):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.headers import ReceivedHeaders, by_name, content_type, names_in
+from trio_crawler.engine.handler import content_type, names_in
+from trio_crawler.policy.headers import ReceivedHeaders, by_name
 
 NAMES = st.sampled_from(
     [b"Content-Type", b"content-type", b"Link", b"X-Robots-Tag", b"Set-Cookie"]

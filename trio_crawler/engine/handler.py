@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
+import httpx
 import msgspec
 import trio
 from msgspec.structs import replace
@@ -93,7 +94,22 @@ async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
     answer = await coming
     if not isinstance(answer, Response | Fault):
         raise TypeError(_no_answer(ask, job, answer, "return a Response or a Fault"))
-    return Attempt(job, answer, trio.current_time() - started)
+    names = names_in(answer.headers) if isinstance(answer, Response) else ""
+    return Attempt(job, answer, trio.current_time() - started, names)
+
+
+def names_in(headers: httpx.Headers) -> str:
+    """Return the names of all fields, in lower case and with spaces between them."""
+    received = headers.__dict__.get("_received")
+    # ▶ Of bytes, `in` takes 0.5 us: it tries an index first.
+    return " ".join(headers) if received is None else b" ".join(received[1]).decode("latin-1")
+
+
+def content_type(headers: httpx.Headers) -> str:
+    """Return the Content-Type as it was received, "" if there is none."""
+    received = headers.__dict__.get("_received")
+    value = b"" if received is None else received[1].get(b"content-type", b"")
+    return value.decode() if received and value.isascii() else headers.get("content-type", "")
 
 
 async def _in_turn(ask: Fetch, job: Job, turn: Turn) -> Attempt:

@@ -17,6 +17,7 @@ from trio_crawler.frontier.protocol import Frontier
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS, Link, LinkKind
 from trio_crawler.model import (
     Anchor,
+    Attempt,
     Job,
     Outcome,
     Page,
@@ -32,7 +33,7 @@ from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.links import STYLE_SHEET, PageLinks, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import WEB, host, is_web, seen_key, without_userinfo
-from trio_crawler.policy.headers import header_directives, meta_directives, names_in
+from trio_crawler.policy.headers import header_directives, meta_directives
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, refusal
 from trio_crawler.policy.settings import CHECKED
@@ -281,9 +282,9 @@ class Links:
         self._kinds = PAGE_KINDS - {LinkKind.A} | (ASSET_KINDS if plan.checks.assets else set())
         self._listed_only = plan.sitemaps.only
 
-    def about(self, job: Job, response: Response, facts: Facts) -> About:
-        """Return the facts about a page that decide on its links."""
-        headers, names = response.headers, names_in(response.headers)
+    def about(self, attempt: Attempt, response: Response, facts: Facts) -> About:
+        """Return the facts about a page that decide on its links; `response` is its answer."""
+        job, headers, names = attempt.job, response.headers, attempt.names
         header = header_directives(headers, self._agent) if "x-robots-tag" in names else ()
         meta = meta_directives(facts.meta_robots) if facts.meta_robots else ()
         canonical = facts.canonical

@@ -15,6 +15,7 @@ from trio_crawler.engine.handler import (
     LARGE_PAGE,
     TARGET,
     Retry,
+    content_type,
     is_redirect,
     redirect_fragment,
     redirect_target,
@@ -49,7 +50,6 @@ from trio_crawler.page.links import (
     read_page_links,
 )
 from trio_crawler.page.read import Facts, read
-from trio_crawler.policy.headers import content_type, names_in
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 from trio_crawler.settlement import Settlement
@@ -106,15 +106,15 @@ class PageHandler:
         if isinstance(answer, Fault):
             return self._failure(last, answer)
         # Only errors are retried, so there are no links to judge.
-        facts = self._facts(job, answer)
-        about = self._links.about(job, answer, facts)
+        facts = self._facts(last, answer)
+        about = self._links.about(last, answer, facts)
         return self._page(last, answer, facts, about, Judged((), (), about.successors))
 
     async def settled(self, attempt: Attempt) -> Settlement | Retry:
         """Return the settlement of a page; or a retry, also if a refresh asks for it once more."""
         answer = attempt.answer
         if attempt.job.repeat:
-            return self._repeated(attempt.job, answer)
+            return self._repeated(attempt, answer)
         if isinstance(answer, Fault):
             return retry(self._plan, attempt) or self._failure(attempt, answer)
         if answer.status >= 400 and (again := retry(self._plan, attempt)) is not None:
@@ -123,23 +123,24 @@ class PageHandler:
             return self._redirect(attempt, answer)
         job = attempt.job
         if answer.status == 304:
-            facts = await self._unchanged(job, answer)
+            facts = await self._unchanged(attempt, answer)
         elif len(answer.body) < LARGE_PAGE or answer.status >= 300:
-            facts = self._facts(job, answer)
+            facts = self._facts(attempt, answer)
         else:
             return await self._read_large(attempt, answer)
-        about = self._links.about(job, answer, facts)
+        about = self._links.about(attempt, answer, facts)
         judged = await self._links.judge(job, answer, facts, about)
         settlement = self._page(attempt, answer, facts, about, judged)
         if self._repeats.is_on and self._repeats.keeps(settlement, facts):
             return Retry(replace(attempt, job=replace(job, repeat=True)), 0.0)
         return settlement
 
-    def _repeated(self, job: Job, answer: Answer) -> Settlement:
+    def _repeated(self, attempt: Attempt, answer: Answer) -> Settlement:
         """Return the settlement of a page that a refresh has asked for twice."""
+        job = attempt.job
         if isinstance(answer, Fault) or answer.status != 200 or answer.flaw is not None:
             return self._repeats.settled(job.url)
-        facts = self._facts(job, answer) if len(answer.body) <= MOST_BYTES else None
+        facts = self._facts(attempt, answer) if len(answer.body) <= MOST_BYTES else None
         return self._repeats.settled(job.url, answer.body, facts)
 
     async def _read_large(self, attempt: Attempt, response: Response) -> Settlement:
@@ -147,13 +148,14 @@ class PageHandler:
         with self._links.unread(len(response.body)):
             async with self._large:
                 await self._outbox.wait_for_room()
-                facts = await trio.to_thread.run_sync(self._facts, job, response)
-                about = self._links.about(job, response, facts)
+                facts = await trio.to_thread.run_sync(self._facts, attempt, response)
+                about = self._links.about(attempt, response, facts)
                 # When the next page is read, this one is in the outbox, where it counts.
                 judged = await self._links.judge(job, response, facts, about)
         return self._page(attempt, response, facts, about, judged)
 
-    def _facts(self, job: Job, response: Response) -> Facts:
+    def _facts(self, attempt: Attempt, response: Response) -> Facts:
+        job = attempt.job
         facts = read(
             response.body,
             content_type(response.headers),
@@ -166,15 +168,15 @@ class PageHandler:
             scanned=self._checks,
         )
         if self._checks:
-            facts = self._with_found(facts, job, response)
+            facts = self._with_found(facts, attempt, response)
         return self._with_kept(facts, job, response) if self._plan.facts else facts
 
-    def _with_found(self, facts: Facts, job: Job, response: Response) -> Facts:
+    def _with_found(self, facts: Facts, attempt: Attempt, response: Response) -> Facts:
         """Return the facts of a good page with its links of all kinds, and its places."""
+        job, names = attempt.job, attempt.names
         body, headers = response.body, response.headers
         if not 200 <= response.status < 300:
             return facts
-        names = names_in(headers)
         linking = "link" in names or "refresh" in names
         if not (body or linking):
             return facts
@@ -202,13 +204,14 @@ class PageHandler:
         )
         return replace(facts, kept=kept)
 
-    async def _unchanged(self, job: Job, response: Response) -> Facts:
+    async def _unchanged(self, attempt: Attempt, response: Response) -> Facts:
+        job = attempt.job
         if job.validator and self._past is not None:
             facts = await self._past.facts(job.url)
             if facts is not None:
                 kept = facts.kept and replace(facts.kept, fetched=time.time())
                 return replace(facts, kept=kept) if self._plan.facts else facts
-        return self._facts(job, response)
+        return self._facts(attempt, response)
 
     def _settled(
         self, job: Job, outcome: Outcome, successors: list[Job] | None = None

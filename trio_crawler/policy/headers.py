@@ -22,8 +22,6 @@ _KINDS = {
     "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
 }
 
-_MEDIA = b"content-type"
-
 LONGEST = 1_024
 """The most bytes of a value that is kept; an entity tag takes a few dozen."""
 
@@ -114,20 +112,6 @@ def by_name(fields: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
         lower = name.lower()
         values[lower] = values[lower] + b", " + value if lower in values else value
     return values
-
-
-def names_in(headers: httpx.Headers) -> str:
-    """Return the names of all fields, in lower case and with spaces between them."""
-    received = headers.__dict__.get("_received")
-    # ▶ Of bytes, `in` takes 0.5 us: it tries an index first.
-    return " ".join(headers) if received is None else b" ".join(received[1]).decode("latin-1")
-
-
-def content_type(headers: httpx.Headers) -> str:
-    """Return the Content-Type as it was received, "" if there is none."""
-    received = headers.__dict__.get("_received")
-    value = b"" if received is None else received[1].get(_MEDIA, b"")
-    return value.decode() if received and value.isascii() else headers.get("content-type", "")
 
 
 def validator_of(headers: httpx.Headers) -> Validator | None:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_callable, check_flag, check_function, check_kind
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.headers import names_in
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.retry import LEAST_BAD, rest_asked_for
 from trio_crawler.policy.robots import KnownRules
@@ -320,9 +319,10 @@ class Hosts:
         of requests, by 429 or 503.
         """
         answer, asked = attempt.answer, 0.0
-        names = names_in(answer.headers) if isinstance(answer, Response) else ""
-        if isinstance(answer, Response) and (answer.status >= LEAST_BAD or "limit" in names):
-            asked = rest_asked_for(answer, names, datetime.now(UTC))
+        if isinstance(answer, Response) and (
+            answer.status >= LEAST_BAD or "limit" in attempt.names
+        ):
+            asked = rest_asked_for(answer, attempt.names, datetime.now(UTC))
         if self._names is not None:
             self._names.answered(self._scheduler.origin(attempt.job.url), answer)
         if self._scheduler.answered(attempt, trio.current_time(), asked=asked):
