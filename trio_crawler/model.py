@@ -220,10 +220,9 @@ class Fetch(Protocol):
     returns for how many seconds a fetch of this host will wait for no lookup, math.inf for ever.
     No job of a host is given to a worker before, so a name that is slow or silent holds none. A
     name that cannot be looked up is no exception there, but a `Fault` of the next fetch, in the
-    phase `RESOLVE`, after which the name is looked up again. The last is `addresses`, a function
-    of a URL that returns the addresses that the lookup of its host has found. Hosts at one address
-    share what one host may have: see `Politeness`. If the lookup holds for ever and has none, all
-    ports of a name do.
+    phase `RESOLVE`, after which the name is looked up again. The last, `addresses`, is a function
+    of a URL: the addresses that the lookup of its host has found. Hosts at one address share what
+    one host may have: see `Politeness`. If it holds for ever and has none, all ports of a name do.
     """
 
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...

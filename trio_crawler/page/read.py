@@ -28,7 +28,6 @@ from trio_crawler.page.html.head import (
     NOTHING,
     REFERENCE,
     HeadMetadata,
-    has_keyword,
     keywords_of,
     parse_head,
     parse_tags,
@@ -187,15 +186,14 @@ def read(
 def usual_head(body: bytes, keywords: tuple[bytes, ...]) -> HeadMetadata | None:
     """Return what `parse_head` does for a page in UTF-8; None if it has to be decoded for that."""
     end = body.find(b"</head")
-    clear = end >= 0 and _BODY_FOLLOWS(body, end) is not None
-    head = body[:end].lower() if clear else b""
+    if end < 0 or not _BODY_FOLLOWS(body, end):
+        end = len(body)
+    head = body[:end].lower()
     # If a comment, a script or a style is open there, this is not the end of the head.
     for start, its_end in _MAY_CONTAIN_HEAD_END:
         at = head.rfind(start)
-        clear = clear and (at < 0 or head.find(its_end, at) >= 0)
-    if not clear:
-        # It may have no keyword, wherever its head may end.
-        return None if has_keyword(body, keywords) else NOTHING
+        if at >= 0 and head.find(its_end, at) < 0:
+            end, head = len(body), body.lower()
     places: list[int] = []
     for keyword in keywords:
         at = head.find(keyword)
@@ -205,7 +203,10 @@ def usual_head(body: bytes, keywords: tuple[bytes, ...]) -> HeadMetadata | None:
     if len(places) > _MAX_PLACES or (b"&" in head and REFERENCE(head)):
         return None
     if not places:
+        # Without a keyword it does not matter where the head ends.
         return NOTHING
+    if end == len(body):
+        return None
     starts = [len(body[:place].decode(errors="ignore")) for place in sorted(set(places))]
     return parse_tags(body[:end].decode(), starts, keywords)
 

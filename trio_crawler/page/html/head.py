@@ -186,16 +186,6 @@ def keywords_of(agent: str) -> tuple[bytes, ...]:
     return b"canonical", *dict.fromkeys((b"robots", _lower(agent) or b"robots"))
 
 
-def has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
-    """Whether a text may contain one of the `keywords`, by a reference if not as it is."""
-    source = source.lower()
-    # A generator would take as much time as all the rest.
-    for keyword in keywords:
-        if keyword in source:
-            return True
-    return b"&" in source and REFERENCE(source) is not None
-
-
 def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
     """Read a head tag by tag; return where the names of the tags with keywords end."""
     places: list[int] = []
@@ -207,7 +197,7 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
         if match["metadata"]:
             end = match.end("metadata")
             attributes = text[end : match.start("slash")]
-            if has_keyword(attributes.encode("utf-8", "surrogatepass"), keywords):
+            if _has_keyword(attributes.encode("utf-8", "surrogatepass"), keywords):
                 places.append(end)
         elif xml and match["slash"].endswith("/"):
             continue
@@ -216,6 +206,15 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
         else:
             at = tokenizer.raw_text_end(name, text, at)
     return places
+
+
+def _has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
+    source = source.lower()
+    # A generator would take as much time as all the rest.
+    for keyword in keywords:
+        if keyword in source:
+            return True
+    return b"&" in source and REFERENCE(source) is not None
 
 
 def _read_tags(text: str, starts: list[int], names: tuple[bytes, ...]) -> HeadMetadata:
