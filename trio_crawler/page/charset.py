@@ -1,4 +1,7 @@
-"""Detect the encoding of a body (WHATWG Encoding and HTML Standards) and decode it.
+"""Detect the encoding of a body (WHATWG Encoding and HTML Standards), and use it.
+
+The body is decoded, and the queries of its links are encoded (URL Standard 1.3), by Python's codec
+of that name. It lacks a few characters of the standard's.
 
 A page can only choose an encoding from the standard's table of labels (`webencodings`), never a
 Python codec: with `rot13`, `zlib`, `utf-7` or `punycode` a page could raise any error, or take a
@@ -9,10 +12,9 @@ from __future__ import annotations
 
 import codecs
 import re
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, lru_cache
+from typing import Any
 
 import webencodings
 
@@ -30,61 +32,14 @@ _MULTI_BYTE = frozenset(
 _NOT_ASCII = frozenset({"iso-2022-jp", "replacement", "utf-16be", "utf-16le"})
 _PRESCAN_BYTES = 1024
 
-# Where Python's codecs differ from the standard. In a single byte:
-_SINGLE_BYTE_CHANGES = {
-    "koi8-u": {0xAE: "\u045e", 0xBE: "\u040e"},
-    "windows-1255": {0xCA: "\u05ba"},
-}
-# In two bytes; most of these characters were private ones before they were in Unicode.
-_GB18030_MOVED = dict(
-    zip(
-        "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796"
-        "\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
-        "\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19"
-        "\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba\u9fbb",
-        strict=True,
-    )
-)
-_GB18030_BYTES = (
-    "a6d9 a6da a6db a6dc a6dd a6de a6df a6ec a6ed a6f3 fe59 fe61 fe66 fe67 fe6d fe7e fe90 fea0"
-)
-GB18030_CHANGES = {
-    character: bytes.fromhex(code)
-    for pair, code in zip(_GB18030_MOVED.items(), _GB18030_BYTES.split(), strict=True)
-    for character in pair
-} | {"\u1e3f": b"\xa8\xbc", "\ue7c7": b"\x815\xf47"}
-"""Bytes in GB18030, by character; the old and the new character have the same bytes."""
+AS_UTF_8 = frozenset({"", "utf-8", "utf-16le", "utf-16be", "replacement"})
+"""The encodings of documents whose queries are encoded as UTF-8."""
 
-BIG5_CHANGES = dict(
-    zip(
-        map(bytes.fromhex, "a145 a14e a1c2 a1e3 a1f2 a1f3 a241 a242 a244 a246 a247".split()),
-        "\u2027\ufe51\xaf\uff5e\u2295\u2299\u2215\ufe68\uffe5\uffe0\uffe1",
-        strict=True,
-    )
-)
-BIG5_CHANGES |= {bytes([0xA3, 0xC0 + number]): chr(0x2400 + number) for number in range(32)}
-BIG5_CHANGES |= {b"\xa3\xe0": "\u2421", b"\xa3\xe1": "\u20ac"}
-_LATE = "c6cf c6d3 c6d5 c6d7 c6df fb48 fbf9 fc6c fe52".split()
-BIG5_CHANGES |= zip(map(bytes.fromhex, _LATE), "廴无癶隶仝嘅廐悤猪", strict=True)
-"""Characters of Big5, by bytes."""
-
-_JIS_CHANGES = (
-    ("\u301c", "\uff5e"),
-    ("\u2016", "\u2225"),
-    ("\u2212", "\uff0d"),
-    ("\xa2", "\uffe0"),
-    ("\xa3", "\uffe1"),
-    ("\xac", "\uffe2"),
-)
-_BIG5_WRONG = "\u2022\uff64\u203e\u223c\u2641\u2609\xa5\xa2\xa3"
-_BIG5_RIGHT = "\u2027\ufe51\xaf\uff5e\u2295\u2299\uffe5\uffe0\uffe1"
-_DECODED_CHANGES = {
-    "big5": tuple(zip(_BIG5_WRONG, _BIG5_RIGHT, strict=True)),
-    "euc-jp": _JIS_CHANGES,
-    "iso-2022-jp": _JIS_CHANGES,
-    "gb18030": (*_GB18030_MOVED.items(), ("\ue5e5", "\u3000"), ("\ue7c7", "\u1e3f")),
-}
-_DECODED_CHANGES["gbk"] = _DECODED_CHANGES["gb18030"]
+# The special-query percent-encode set of the URL Standard.
+_PERCENT = [
+    f"%{byte:02X}" if byte <= 0x20 or byte > 0x7E or byte in b"\"#'<>" else chr(byte)
+    for byte in range(256)
+]
 # The most headers, and beginnings of pages, that are cached: on one site most are the same.
 _MAX_CACHED = 64
 
@@ -219,15 +174,11 @@ def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]
     if encoding not in _MULTI_BYTE:
         text = codecs.charmap_decode(body, "strict", single_byte(encoding))[0]
         return text, "\ufffd" not in text
-    # The decoder of GBK is that of GB18030.
-    codec = _codec("gb18030" if encoding == "gbk" else encoding).name
+    codec = _codec(encoding).name
     try:
-        text, clean = body.decode(codec), True
+        return body.decode(codec), True
     except UnicodeDecodeError:
-        text, clean = _decode_with_missing(body, codec)
-    for wrong, right in _DECODED_CHANGES.get(encoding, ()):
-        text = text.replace(wrong, right)
-    return text, clean
+        return body.decode(codec, "replace"), False
 
 
 def _without_incomplete(body: bytes, encoding: str) -> bytes:
@@ -272,6 +223,8 @@ def _by_markup(head: bytes) -> str | None:
 
 
 def _by_meta(head: bytes) -> str | None:
+    if b"charset" not in head.lower():
+        return None
     # Up to the first declaration, the pages of one site are often the same, byte for byte.
     return _by_beginning(head[: head.find(b">", head.find(b"charset")) + 1]) or _prescan(head)
 
@@ -342,59 +295,33 @@ def _fits_utf_8(body: bytes) -> bool:
     return True
 
 
-def shift_jis_bytes(pointer: int) -> bytes:
-    """Return the bytes in Shift_JIS for a pointer of index jis0208."""
-    lead, trail = divmod(pointer, 188)
-    return bytes(
-        (lead + (0x81 if lead < 0x1F else 0xC1), trail + (0x40 if trail < 0x3F else 0x41))
-    )
+def encode_query(text: str, encoding: str) -> str:
+    """Return a query of a special URL, without "?", percent-encoded in a legacy encoding.
 
-
-def _decode_with_missing(body: bytes, codec: str) -> tuple[str, bool]:
-    """Return a body with invalid bytes as text, and whether the standard decodes all of them."""
-    if codec in _PARTIAL_CODECS:
-        _calls.left = _MAX_MISSING
-        # There are too many invalid bytes.
-        with suppress(UnicodeDecodeError):
-            text = body.decode(codec, _MISSING)
-            return text, "\ufffd" not in text
-    return body.decode(codec, "replace"), False
-
-
-def _decode_missing(error: UnicodeError) -> tuple[str, int]:
-    """Decode bytes that Python's codec does not know, or return U+FFFD."""
-    _calls.left -= 1
-    if not isinstance(error, UnicodeDecodeError) or _calls.left < 0:
-        raise error
-    pair, after = error.object[error.start : error.start + 2], error.start + 2
-    if pair[:1] == b"\x80" and error.encoding == "gb18030":
-        return "\u20ac", error.start + 1
-    if error.encoding == "big5hkscs":
-        found = BIG5_CHANGES.get(pair, "")
-    else:
-        found = _in_jis0208(pair) if error.encoding in ("euc_jp", "iso2022_jp") else ""
-    return (found, after) if found else ("\ufffd", error.end)
-
-
-def _in_jis0208(pair: bytes) -> str:
-    """Return the character of two bytes of EUC-JP or ISO-2022-JP, "" if there is none.
-
-    Only Python's codec of Shift_JIS has all characters of the standard's index.
+    A character that the encoding lacks becomes `&#N;`, percent-encoded, where N is its number.
     """
-    lead, trail = [(byte & 0x7F) - 0x21 for byte in pair.ljust(2, b"\0")]
-    if 0 <= lead < 94 and 0 <= trail < 94 and pair.isascii() == (pair[1] < 0x80):
-        with suppress(UnicodeDecodeError):
-            return shift_jis_bytes(lead * 94 + trail).decode("cp932")
-    return ""
+    if encoding in _MULTI_BYTE:
+        encoded = text.encode(_codec(encoding).name, _REFERENCE)
+    else:
+        encoded = codecs.charmap_encode(text, _REFERENCE, _bytes_of(encoding))[0]
+    return "".join([_PERCENT[byte] for byte in encoded])
 
 
-_MISSING = "trio_crawler.missing"
-codecs.register_error(_MISSING, _decode_missing)
-# A call for each of ten million bytes would take ten seconds.
-_MAX_MISSING = 200_000
-_PARTIAL_CODECS = frozenset({"big5hkscs", "euc_jp", "gb18030", "iso2022_jp"})
-# A page may be read in any thread.
-_calls = threading.local()
+def _refer(error: UnicodeError) -> tuple[str, int]:
+    """Return the references to characters that an encoding lacks."""
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - nothing else encodes
+    lacking = error.object[error.start : error.end]
+    # The standard works on scalar values: a lone surrogate counts as U+FFFD.
+    numbers = [0xFFFD if "\ud800" <= each <= "\udfff" else ord(each) for each in lacking]
+    return "".join([f"%26%23{number}%3B" for number in numbers]), error.end
+
+
+_REFERENCE = "trio_crawler.reference"
+codecs.register_error(_REFERENCE, _refer)
+
+
+# The standard decodes GBK as GB18030; pages in EUC-JP have characters that only JIS X 0213 has.
+_CODECS = {"gbk": "gb18030", "euc-jp": "euc_jis_2004"}
 
 
 @cache
@@ -402,7 +329,7 @@ def _codec(encoding: str) -> codecs.CodecInfo:
     found = webencodings.lookup(encoding)
     if found is None:
         raise LookupError(f"{encoding!r} is no name of the WHATWG Encoding Standard")
-    return found.codec_info
+    return codecs.lookup(_CODECS[encoding]) if encoding in _CODECS else found.codec_info
 
 
 @cache
@@ -413,11 +340,13 @@ def single_byte(encoding: str) -> str:
     takes 4 s for 10 MiB of undefined bytes, and 0.02 s with this table, which defines all bytes.
     """
     characters = _codec(encoding).decode(bytes(range(256)), "replace")[0]
-    changes = _SINGLE_BYTE_CHANGES.get(encoding, {})
-    characters = "".join(changes.get(byte, each) for byte, each in enumerate(characters))
     return "".join(
-        chr(byte)
-        if character == "\ufffd" and 0x80 <= byte <= 0x9F
-        else changes.get(byte, character)
+        chr(byte) if character == "\ufffd" and 0x80 <= byte <= 0x9F else character
         for byte, character in enumerate(characters)
     )
+
+
+@cache
+def _bytes_of(encoding: str) -> Any:
+    # U+FFFE is for Python what is undefined.
+    return codecs.charmap_build(single_byte(encoding).replace("\ufffd", "\ufffe"))

@@ -16,7 +16,7 @@ import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
 from trio_crawler.expressions import lazy
-from trio_crawler.page import encoders
+from trio_crawler.page import charset
 
 WEB = ("http://", "https://")
 """The beginnings of http and https URLs."""
@@ -181,7 +181,7 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
 
     The query of a special URL is percent-encoded in that encoding (URL Standard, 4.4).
     """
-    if url.isascii() or encoding in encoders.AS_UTF_8:
+    if url.isascii() or encoding in charset.AS_UTF_8:
         return normalise(url, base)
     before, mark, query = url.partition("#")[0].partition("?")
     if query.isascii() or not (found := normalise(before + mark, base)).startswith(_SPECIAL):
@@ -190,7 +190,7 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
         query = query.rstrip(STRIPPED)
     if not query.isprintable():
         query = query.translate(_NOT_IN_URLS)
-    return found + encoders.encode_query(query, encoding)
+    return found + charset.encode_query(query, encoding)
 
 
 def resolve(
@@ -211,7 +211,7 @@ def resolve(
 def _resolve_distinct(
     distinct: dict[str, str], base: str, encoding: str
 ) -> tuple[dict[str, str], list[str]]:
-    legacy = encoding not in encoders.AS_UTF_8 and not "".join(distinct).isascii()
+    legacy = encoding not in charset.AS_UTF_8 and not "".join(distinct).isascii()
     if legacy or not base.startswith(WEB):
         # Not cached: on a page of another encoding the same link leads elsewhere.
         return _resolve_each(distinct, distinct, partial(normalise_in, encoding, base=base))
@@ -231,7 +231,7 @@ def joining(home: str, encoding: str) -> tuple[Any, ...]:
 
     `home` is the directory of a page, and `encoding` that of the page.
     """
-    if encoding not in encoders.AS_UTF_8 or not home.startswith(WEB):
+    if encoding not in charset.AS_UTF_8 or not home.startswith(WEB):
         return ()
     root = home.index("/", _AFTER_SCHEME) + 1
     known: dict[str, str] = {}
