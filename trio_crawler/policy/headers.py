@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -12,15 +13,6 @@ import httpx
 from trio_crawler.expressions import lazy
 from trio_crawler.model import Validator
 from trio_crawler.policy.robots import product_token
-
-_DELIMITERS = re.compile(r"[\t -/;-@\[-`{-~]+")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_KINDS = {
-    "time": re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])"),
-    "day": re.compile(r"([0-9]{1,2})(?![0-9])"),
-    "month": lazy(rf"({'|'.join(_MONTHS)})"),
-    "year": re.compile(r"([0-9]{2,4})(?![0-9])"),
-}
 
 LONGEST = 1_024
 """The most bytes of a value that is kept; an entity tag takes a few dozen."""
@@ -48,34 +40,12 @@ _AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
 
 
 def parse_http_date(text: str) -> datetime | None:
-    """Return a date parsed by the rules for cookies (RFC 6265, 5.1.1), as UTC; None if invalid.
-
-    These rules accept all three formats of HTTP (RFC 9110, 5.6.7), and more.
-    """
-    found = _parts(text.lower())
-    if len(found) < len(_KINDS):
-        return None
-    (month,), (day,), (digits,) = found["month"], found["day"], found["year"]
-    hour, minute, second = map(int, found["time"])
-    year, number = int(digits), _MONTHS.index(month) + 1
-    if year < 100:
-        year += 2000 if year < 70 else 1900
+    """Return a date in one of the formats of HTTP (RFC 9110, 5.6.7) as UTC; None if it is none."""
     try:
-        date = datetime(year, number, int(day), hour, minute, second, tzinfo=UTC)
-    except ValueError:
+        date = parsedate_to_datetime(text)
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return date if year > 1600 else None
-
-
-def _parts(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the parts of a date; each word becomes the first kind that fits and is missing."""
-    found: dict[str, tuple[str, ...]] = {}
-    for word in _DELIMITERS.split(text):
-        for kind, pattern in _KINDS.items():
-            if kind not in found and (match := pattern.match(word)):
-                found[kind] = match.groups()
-                break
-    return found
 
 
 class ReceivedHeaders(httpx.Headers):
