@@ -45,7 +45,7 @@ MERGE = (
     "cli/test_check_directory.py cli/test_crawl.py cli/test_directory.py cli/test_exports.py "
     "cli/test_planted.py cli/test_processes.py cli/test_secrets.py durable/test_faults.py "
     "durable/test_kill.py durable/test_refresh.py net/test_head_fuzz.py page/test_scanner.py "
-    "report/test_links.py report/test_text.py report/test_warc_resumed.py store/test_files.py "
+    "report/test_links.py report/test_text.py report/test_warc_resumed.py "
     "store/test_injected.py store/test_opening.py "
     "test_applications.py test_guest.py test_real_sites.py"
 ).split()

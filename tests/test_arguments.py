@@ -33,7 +33,6 @@ from trio_crawler import (
 )
 from trio_crawler.check import Baseline
 from trio_crawler.frontier import Join, Seen
-from trio_crawler.net import Wire
 from trio_crawler.report import Warc, changes, sitemap_index, sitemap_parts
 from trio_crawler.testing import Web, html, redirect
 
@@ -258,7 +257,7 @@ async def test_a_url_may_be_an_httpx_url_wherever_one_is_taken(tmp_path: Any) ->
     assert HOME.encode() in Warc(seeds=[url], gzip=False).head()
     async with HttpFetch(seeds=[url], headers={"X-A": "1"}, proxy=httpx.URL("http://p.test")):
         pass
-    async with Wire(seeds=[url]), SqliteFrontier(tmp_path) as frontier:
+    async with SqliteFrontier(tmp_path) as frontier:
         await Crawler([], frontier=frontier).crawl()
     with History(tmp_path) as history:
         assert history.listing(url) is None

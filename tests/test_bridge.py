@@ -41,7 +41,6 @@ from trio_crawler import (
     bridged,
 )
 from trio_crawler.frontier import Settlement
-from trio_crawler.net import Wire
 from trio_crawler.report import Warc
 from trio_crawler.testing import Web, html
 
@@ -892,13 +891,12 @@ def test_what_is_no_function_is_refused_at_the_call() -> None:
         lambda path: HttpFetch(proxy="http://127.0.0.1:1/")(Job(HOME)),
         lambda path: HttpxFetch(httpx.AsyncClient())(Job(HOME)),
         lambda path: Warc(seeds=[HOME]).recording(HttpFetch())(Job(HOME)),
-        lambda path: httpx.AsyncClient(transport=Wire()).get(HOME),
         lambda path: Web({"/": html()})(Job(HOME)),
         lambda path: MemoryFrontier().open(Crawler([HOME]).plan),
     ],
     ids=[
         *("crawl", "outcomes", "HttpFetch", "HttpxFetch", "SqliteFrontier", "HttpFetch()"),
-        *("HttpFetch() by a proxy", "HttpxFetch()", "Warc", "Wire", "Web", "MemoryFrontier"),
+        *("HttpFetch() by a proxy", "HttpxFetch()", "Warc", "Web", "MemoryFrontier"),
     ],
 )
 @for_each("run", HOSTS[:2], ids=HOST_NAMES[:2])

@@ -19,18 +19,16 @@ import sys
 # The library touches no signals. But if the command runs, none may leave a traceback from here on.
 # Python says "-m" as long as it looks for the program that it was asked to run.
 _program = os.path.basename(sys.argv[0]) if sys.argv else ""
-if _program in ("trio-crawler", "trio-crawler.exe") or (
+if _program == "trio-crawler" or (
     _program == "-m" and any(word.endswith("trio_crawler") for word in sys.orig_argv)
 ):
     import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds
 
-    if hasattr(_signal, "pthread_sigmask"):
-        _mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    _mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     from trio_crawler.cli.signals import SIGNALS as _SIGNALS
 
     _SIGNALS.take()
-    if hasattr(_signal, "pthread_sigmask"):
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, _mask)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, _mask)
 
 import lazy_loader  # noqa: E402
 

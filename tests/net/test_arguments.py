@@ -21,16 +21,13 @@ from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.folder import FolderFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
-from trio_crawler.net.tls import Security
 
 PAGE = reply(200, {"Set-Cookie": "id=1"}, b"page")
 HOME = "http://h.test/"
 FETCHES = (HttpFetch, HttpxFetch)
-CLASSES = (*FETCHES, Wire, CookieStore, Security, FolderFetch)
+CLASSES = (*FETCHES, CookieStore, FolderFetch)
 
-# An `HttpFetch` gives the arguments of `Wire` and of `Security` on to these.
 EFFECTS: dict[tuple[type, str], Callable[..., Awaitable[None]]] = {}
 
 
@@ -94,7 +91,7 @@ LOOSE.check_hostname = False
 LOOSE.verify_mode = ssl.CERT_NONE
 OWN: dict[str, Any] = {"seeds": [HOME], "auth": ("me", "secret")}
 WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
-    *(((HttpFetch, Wire), {"seeds": [url]}, "seeds") for url in ("h.test", "ftp://h/", "")),
+    *(((HttpFetch,), {"seeds": [url]}, "seeds") for url in ("h.test", "ftp://h/", "")),
     ((HttpFetch, HttpxFetch), {"user_agent": ""}, "user_agent"),
     ((HttpFetch, HttpxFetch), {"user_agent": "a\r\nb"}, "user_agent"),
     ((HttpFetch, HttpxFetch), {"user_agent": "\ud800"}, "user_agent"),
@@ -112,47 +109,45 @@ WRONG: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     ((HttpFetch, HttpxFetch), {**OWN, "auth": ("a:b", "secret")}, "auth"),
     ((HttpFetch, HttpxFetch), {**OWN, "auth": ("me", "secret\n")}, "auth"),
     *((FETCHES, {"timeout": value}, "timeout") for value in (0, -1, float("nan"))),
-    *(((*FETCHES, Wire, FolderFetch), {"max_bytes": value}, "max_bytes") for value in (0, -1)),
+    *(((*FETCHES, FolderFetch), {"max_bytes": value}, "max_bytes") for value in (0, -1)),
     *(((FolderFetch,), {"folder": path}, "^folder") for path in ("", "/none", __file__, "a\0b")),
     *(
         ((FolderFetch,), {"base_url": url}, "^base_url")
         for url in ("h.test", "ftp://h/", f"{HOME}?a")
     ),
-    ((HttpFetch, Wire), {"allow_private": ["intranet"]}, "allow_private"),
-    ((HttpFetch, Wire), {"allow_private": ["10.0.0.1/8"]}, "allow_private"),
-    ((HttpFetch, Wire), {"allow_private": ["fe80::1%eth0"]}, "allow_private"),
-    ((HttpFetch, Wire), {"allow_private": ["10.0.0.0/8"], "public_only": True}, "public_only"),
+    ((HttpFetch,), {"allow_private": ["intranet"]}, "allow_private"),
+    ((HttpFetch,), {"allow_private": ["10.0.0.1/8"]}, "allow_private"),
+    ((HttpFetch,), {"allow_private": ["fe80::1%eth0"]}, "allow_private"),
+    ((HttpFetch,), {"allow_private": ["10.0.0.0/8"], "public_only": True}, "public_only"),
     *(
-        ((HttpFetch, Security), {"insecure_hosts": [host]}, "insecure_hosts")
+        ((HttpFetch,), {"insecure_hosts": [host]}, "insecure_hosts")
         for host in ("", "https://h/", "h:443", "h/a", "*", "*.h.test", "me@h", "a b", "1.2.3.999")
     ),
-    ((HttpFetch, Security), {"tls": LOOSE, "insecure_hosts": ["h.test"]}, "insecure_hosts"),
+    ((HttpFetch,), {"tls": LOOSE, "insecure_hosts": ["h.test"]}, "insecure_hosts"),
     *(
-        ((HttpFetch, Security), {"cacert": path}, "^cacert must be a file of certificates in PEM")
+        ((HttpFetch,), {"cacert": path}, "^cacert must be a file of certificates in PEM")
         for path in ("", "/", "/no/such/file", __file__, "a\0b")
     ),
-    ((HttpFetch, Security), {"tls": LOOSE, "cacert": __file__}, "cacert and tls exclude"),
-    ((HttpFetch, Security), {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}, "tls"),
-    ((HttpFetch, Security), {"client_cert": __file__}, "client_cert .* name the seeds"),
+    ((HttpFetch,), {"tls": LOOSE, "cacert": __file__}, "cacert and tls exclude"),
+    ((HttpFetch,), {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}, "tls"),
+    ((HttpFetch,), {"client_cert": __file__}, "client_cert .* name the seeds"),
     (
-        (HttpFetch, Security),
+        (HttpFetch,),
         {"seeds": [HOME], "tls": LOOSE, "client_cert": __file__},
         "client_cert and tls exclude",
     ),
     *(
-        ((HttpFetch, Security), {"seeds": [HOME], "client_cert": path}, "^client_cert: ")
+        ((HttpFetch,), {"seeds": [HOME], "client_cert": path}, "^client_cert: ")
         for path in ("", "/", "/no/such/file", __file__, "a\0b", (__file__, "/none"))
     ),
-    ((Security,), {"seeds": [HOME]}, "seeds would have no effect without client_cert"),
     *(
-        ((HttpFetch, Wire), {"proxy": url}, "proxy")
+        ((HttpFetch,), {"proxy": url}, "proxy")
         for url in ("", "h.test", "ftp://h/", "http://h.test:99999", "http://a..b/")
     ),
-    ((HttpFetch, Wire), {"proxy": "http://h.test", "trust_env": True}, "trust_env"),
+    ((HttpFetch,), {"proxy": "http://h.test", "trust_env": True}, "trust_env"),
     ((HttpxFetch,), {"seeds": [HOME]}, "seeds would have no effect"),
     ((HttpxFetch,), {**OWN, "client_or_transport": httpx.AsyncClient(auth=("a", "b"))}, "auth"),
-    ((Wire,), {"max_idle": -1}, "max_idle"),
-    *(((Wire,), {"keepalive": value}, "keepalive") for value in (-0.1, float("nan"))),
+    ((HttpFetch,), {"max_idle": -1}, "max_idle"),
 ]
 
 
@@ -227,18 +222,18 @@ async def reason(made: type, **given: Any) -> Reason | None:
     return answer.reason if isinstance(answer, Fault) else None
 
 
-@effect("seeds", HttpFetch, Wire)
+@effect("seeds", HttpFetch)
 async def seeds_open_their_addresses() -> None:
     assert await reason(HttpFetch) is None
     assert await reason(HttpFetch, seeds=[]) is Reason.BLOCKED_ADDRESS
 
 
-@effect("allow_private", HttpFetch, Wire)
+@effect("allow_private", HttpFetch)
 async def addresses_that_are_allowed_are_connected_to() -> None:
     assert await reason(HttpFetch, seeds=[], allow_private=["127.0.0.0/8"]) is None
 
 
-@effect("public_only", HttpFetch, Wire)
+@effect("public_only", HttpFetch)
 async def not_even_seeds_open_their_addresses() -> None:
     assert await reason(HttpFetch, public_only=True) is Reason.BLOCKED_ADDRESS
 
@@ -397,14 +392,13 @@ async def trusted(authority: Any, **given: Any) -> bool:
     return isinstance(answer, Response)
 
 
-@effect("insecure_hosts", HttpFetch, Security)
+@effect("insecure_hosts", HttpFetch)
 async def the_certificate_of_an_insecure_host_is_not_verified(authority: Any) -> None:
     assert await trusted(authority, insecure_hosts=["127.0.0.1"])
     assert not await trusted(authority, insecure_hosts=["h.test"])
 
 
-@effect("tls", HttpFetch, Security)
-@effect("security", Wire)
+@effect("tls", HttpFetch)
 async def certificates_are_verified_by_the_given_context(
     authority: Any, client_tls: ssl.SSLContext
 ) -> None:
@@ -412,7 +406,7 @@ async def certificates_are_verified_by_the_given_context(
     assert await trusted(authority, tls=client_tls)
 
 
-@effect("cacert", HttpFetch, Security)
+@effect("cacert", HttpFetch)
 async def certificates_are_verified_against_the_authorities_of_a_file(authority: Any) -> None:
     stranger = type(authority)()
     with authority.cert_pem.tempfile() as own, stranger.cert_pem.tempfile() as other:
@@ -420,8 +414,7 @@ async def certificates_are_verified_against_the_authorities_of_a_file(authority:
         assert not await trusted(authority, cacert=other)
 
 
-@effect("client_cert", HttpFetch, Security)
-@effect("seeds", Security)
+@effect("client_cert", HttpFetch)
 async def a_certificate_is_shown_to_the_hosts_of_the_seeds(authority: Any) -> None:
     wanting = served_by(authority)
     authority.configure_trust(wanting)
@@ -459,7 +452,7 @@ async def a_server_is_asked_by_http_2(authority: Any, client_tls: ssl.SSLContext
         assert isinstance(answer, Response) is http2
 
 
-@effect("proxy", HttpFetch, Wire)
+@effect("proxy", HttpFetch)
 async def a_proxy_is_asked_instead() -> None:
     async with raw_server(_page) as proxy, HttpFetch(proxy=proxy.url) as fetch:
         await fetch(Job(HOME))
@@ -489,7 +482,7 @@ async def test_with_a_proxy_too_seeds_open_their_own_addresses_and_ports_only() 
     assert proxy.targets == [seeds[0]]
 
 
-@effect("trust_env", HttpFetch, Wire)
+@effect("trust_env", HttpFetch)
 async def a_proxy_of_the_environment_is_asked_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     async with raw_server(_page) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
@@ -504,26 +497,7 @@ async def _page(request: Any, stream: trio.abc.Stream) -> None:
     await stream.send_all(PAGE)
 
 
-async def got(wire: Wire, url: str, times: int = 1) -> int:
-    """Get a URL some times, with a moment between, and return the connections made."""
-    async with httpx.AsyncClient(transport=wire) as client:
-        for _ in range(times):
-            assert (await client.get(url)).content == b"page"
-            await trio.sleep(0.001)
-        return wire.statistics().made
-
-
-@effect("resolve", Wire)
-async def names_are_looked_up_by_the_given_function() -> None:
-    async def resolve(host: str, port: int) -> list[str]:
-        return ["127.0.0.1"]
-
-    async with raw_server(_page) as server:
-        url = f"http://h.test:{server.port}/"
-        assert await got(Wire(seeds=[url], resolve=resolve), url) == 1
-
-
-@effect("max_idle", HttpFetch, Wire)
+@effect("max_idle", HttpFetch)
 async def so_many_idle_connections_of_a_fetch_are_kept() -> None:
     async with raw_server(_page) as server:
         for most, made in ((None, 1), (1, 1), (0, 2)):
@@ -533,28 +507,6 @@ async def so_many_idle_connections_of_a_fetch_are_kept() -> None:
                 wire = fetch.statistics().wire
                 assert wire is not None
                 assert wire.made == made
-
-
-@effect("keepalive", Wire)
-async def idle_connections_are_kept_for_so_long() -> None:
-    async with raw_server(_page) as server:
-        for keepalive, made in ((30.0, 1), (0.0, 2)):
-            wire = Wire(seeds=[server.url], keepalive=keepalive)
-            assert await got(wire, server.url, 2) == made
-
-
-@effect("max_bytes", Wire)
-async def a_wire_reads_so_much_of_a_body() -> None:
-    large = reply(body=b"x" * 500_000)
-    async with raw_server({"/": large}) as server:
-        for most in (500_000, 100_000):
-            wire = Wire(seeds=[server.url], max_bytes=most)
-            async with httpx.AsyncClient(transport=wire) as client:
-                if most == 500_000:
-                    assert len((await client.get(server.url)).content) == most
-                else:
-                    with pytest.raises(httpx.ReadError, match="were sent for one answer"):
-                        await client.get(server.url)
 
 
 @effect("clock", CookieStore)

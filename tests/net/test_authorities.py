@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 import trio
+from sites.over import Wired, over
 from sites.raw import Request, raw_server, reply, tunnel
 
 from trio_crawler import ArgumentError, Fetch
 from trio_crawler.model import Fault, Job, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.net.tls import Security
 
@@ -87,8 +87,8 @@ async def by_http2(url: str, **given: Any) -> AsyncIterator[Fetch]:
 
 @asynccontextmanager
 async def by_given_wire(url: str, **given: Any) -> AsyncIterator[Fetch]:
-    async with Wire(seeds=[url], security=Security(**given)) as wire, HttpxFetch(wire) as fetch:
-        yield fetch
+    async with Wired(seeds=[url], security=Security(**given)) as wire:
+        yield over(wire)
 
 
 @asynccontextmanager

@@ -5,26 +5,24 @@ from __future__ import annotations
 import gc
 import gzip
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import httpx
 import pytest
 import trio
 from sites.left import descriptors, sockets
-from sites.over import over
+from sites.over import Wired, over
 from sites.raw import Request, Server, chunked, hang_up, raw_server, redirect, reply, silence
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Job, Response
 from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
 
-Work: TypeAlias = Callable[[Wire], Awaitable[object]]
+Work: TypeAlias = Callable[[Wired], Awaitable[object]]
 
 
 async def interim(request: Request, stream: trio.abc.Stream) -> None:
@@ -63,13 +61,13 @@ def fetched(url: str) -> Work:
     return lambda wire: over(wire, timeout=60)(Job(url))
 
 
-async def answers(wire: Wire, url: str) -> None:
+async def answers(wire: Wired, url: str) -> None:
     answer = await fetched(url)(wire)
     assert isinstance(answer, Response), answer
     assert answer.body == b"alive"
 
 
-async def nothing_is_left(server: Server, wire: Wire, before: int) -> None:
+async def nothing_is_left(server: Server, wire: Wired, before: int) -> None:
     """Check the wire's books against the server's and the system's.
 
     Both ends of each kept connection are in this process. The server needs a moment to accept
@@ -81,7 +79,7 @@ async def nothing_is_left(server: Server, wire: Wire, before: int) -> None:
 
 
 async def tortured(
-    server: Server, make: Callable[[], Wire], work: Work, *, warm: bool = False
+    server: Server, make: Callable[[], Wired], work: Work, *, warm: bool = False
 ) -> int:
     """Cancel `work` at each of its checkpoints, each time on a new wire; count them."""
     async with make() as wire:
@@ -111,7 +109,7 @@ async def tortured(
 async def test_a_fetch_leaves_nothing_behind(path: str, warm: bool) -> None:
     async with raw_server(SITE) as server:
         work = fetched(server.url + path)
-        count = await tortured(server, lambda: Wire(seeds=[server.url]), work, warm=warm)
+        count = await tortured(server, lambda: Wired(seeds=[server.url]), work, warm=warm)
     # A kept connection needs no connecting.
     assert count >= (1 if warm else 3)
 
@@ -128,7 +126,7 @@ async def test_the_retry_of_a_stale_connection_leaves_nothing_behind() -> None:
 
     async with raw_server(handler) as server:
         work = fetched(server.url)
-        assert await tortured(server, lambda: Wire(seeds=[server.url]), work, warm=True) >= 4
+        assert await tortured(server, lambda: Wired(seeds=[server.url]), work, warm=True) >= 4
 
 
 # Names.
@@ -156,8 +154,8 @@ async def test_looking_up_a_name_leaves_nothing_behind(resolve: Callable[[], Any
     async with raw_server(SITE) as server:
         url = f"http://h.test:{server.port}/"
 
-        def make() -> Wire:
-            return Wire(seeds=[server.url, url], resolve=resolve())
+        def make() -> Wired:
+            return Wired(seeds=[server.url, url], resolve=resolve())
 
         assert await tortured(server, make, fetched(url)) >= 3
 
@@ -178,8 +176,8 @@ async def test_tls_leaves_nothing_behind(path: str, version: ssl.TLSVersion, war
 
     async with raw_server(SITE, tls=server_tls) as server:
 
-        def make() -> Wire:
-            return Wire(seeds=[server.url], security=Security(client_tls))
+        def make() -> Wired:
+            return Wired(seeds=[server.url], security=Security(client_tls))
 
         count = await tortured(server, make, fetched(server.url + path), warm=warm)
         assert count >= (1 if warm else 4)
@@ -192,7 +190,7 @@ async def test_a_handshake_that_fails_leaves_nothing_behind() -> None:
     async with raw_server(SITE, tls=server_tls) as server:
         before = sockets()
         for checkpoint in range(1, 20):
-            async with Wire(seeds=[server.url]) as wire:
+            async with Wired(seeds=[server.url]) as wire:
                 work = fetched(server.url)
                 cancelled += await cancelled_at(checkpoint, lambda: work(wire))  # noqa: B023
                 await nothing_is_left(server, wire, before)
@@ -203,71 +201,13 @@ async def test_a_handshake_that_fails_leaves_nothing_behind() -> None:
 # As the transport of an httpx client.
 
 
-async def pieces() -> AsyncIterator[bytes]:
-    for _ in range(3):
-        await trio.lowlevel.checkpoint()
-        yield b"x" * 1000
-
-
-def client_of(wire: Wire) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=wire, trust_env=False, timeout=60)
-
-
-async def got(wire: Wire, url: str) -> None:
-    await client_of(wire).get(url)
-
-
-async def got_by_a_redirect(wire: Wire, url: str) -> None:
-    await client_of(wire).get(url, follow_redirects=True)
-
-
-async def posted(wire: Wire, url: str) -> None:
-    await client_of(wire).post(url, content=pieces())
-
-
-async def left_unread(wire: Wire, url: str) -> None:
-    async with client_of(wire).stream("GET", url):
-        await trio.lowlevel.checkpoint()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("work", "path"),
-    [
-        (got, ""),
-        (got, "large"),
-        (got, "chunked"),
-        (got, "close"),
-        (got_by_a_redirect, "redirect"),
-        (posted, "echo"),
-        (left_unread, "large"),
-        (left_unread, "chunked"),
-    ],
-)
-@pytest.mark.parametrize("warm", [False, True], ids=["new", "kept"])
-async def test_a_request_of_a_client_leaves_nothing_behind(
-    work: Callable[[Wire, str], Awaitable[None]], path: str, warm: bool
-) -> None:
-    async def echo(request: Request, stream: trio.abc.Stream) -> None:
-        # The body came with the head: what is left of it would be the next request.
-        await stream.send_all(reply(200, {"Connection": "close"}, b"ok"))
-        await stream.aclose()
-
-    async with raw_server({**SITE, "/b": SITE["/"], "/echo": echo}) as server:
-        url = server.url + path
-        count = await tortured(
-            server, lambda: Wire(seeds=[server.url]), lambda wire: work(wire, url), warm=warm
-        )
-        assert count >= 1
-
-
 # Many at once.
 
 
 async def test_many_requests_cancelled_at_once_leave_the_wire_usable() -> None:
     async with raw_server({**SITE, "/mute": silence}) as server:
         before = sockets()
-        async with Wire(seeds=[server.url]) as wire:
+        async with Wired(seeds=[server.url]) as wire:
             for turn in range(1, 4):
                 async with trio.open_nursery() as nursery:
                     for _ in range(50):

@@ -12,16 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from cases import for_each
+from sites.over import Wired, begun
 from sites.raw import raw_server, reply
 
 from trio_crawler import ArgumentError
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
@@ -124,11 +123,11 @@ async def test_it_is_shown_only_at_the_origins_of_the_seeds(
                 "https://other.test/",
             ],
         )
-        wire = Wire(allow_private=["127.0.0.1"], security=security, resolve=resolve)
+        wire = Wired(allow_private=["127.0.0.1"], security=security, resolve=resolve)
 
-        async with httpx.AsyncClient(transport=wire) as client:
+        async with wire:
             for host in ("h.test", "other.test", "127.0.0.1"):
-                await client.get(f"https://{host}:{server.port}/")
+                await (await begun(wire, f"https://{host}:{server.port}/")).read()
     # At another port may be another owner.
     assert shown == {"h.test": True, "other.test": False, "127.0.0.1": True}
 
@@ -277,7 +276,7 @@ async def test_a_handshake_that_fails_before_a_certificate_is_wanted_says_that_i
 
 def test_openssl_never_asks_the_terminal_itself(files: dict[str, Path]) -> None:
     script = (
-        "import sys; from trio_crawler.net import Security\n"
+        "import sys; from trio_crawler.net.tls import Security\n"
         "try: Security(client_cert=sys.argv[1], seeds=['https://h.test/'])\n"
         "except ValueError as error: print(error)\n"
     )

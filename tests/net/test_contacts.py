@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 from cases import for_each
-from sites.over import over
+from sites.over import Wired, over
 from sites.raw import Server, html, raw_server, redirect, reply
 from sites.webs import everything
 
 from trio_crawler import Crawler, Failure, Limits, Outcome, Page, Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
 from trio_crawler.net.dial.connector import Dialer, connect
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.page.urls import normalise
 
 PUBLIC = "93.184.216.34"
@@ -51,14 +50,14 @@ class Internet:
         self.contacted.append(f"{address} {port}")
         raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
 
-    def wire(self, *seeds: str, allowed: Sequence[str] = (), public_only: bool = False) -> Wire:
-        wire = Wire(seeds=seeds)
+    def wire(self, *seeds: str, allowed: Sequence[str] = (), public_only: bool = False) -> Wired:
+        wire = Wired(seeds=seeds)
         policy = AddressPolicy(map(normalise, seeds), allowed, public_only=public_only)
         wire.connector.dial = Dialer(policy, self.resolve, connect=self.connect)
         return wire
 
 
-async def crawled(wire: Wire, *seeds: str) -> list[Outcome]:
+async def crawled(wire: Wired, *seeds: str) -> list[Outcome]:
     fetch = over(wire, timeout=10)
     crawler = Crawler(seeds, scope=everything, fetch=fetch, limits=Limits(max_tries=1))
     async with wire, crawler.outcomes() as outcomes:

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 import trio
-from sites.over import home, over, requests
+from sites.over import Wired, home, over, requests
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import HttpFetch, WireAdapter
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 
 pytest.importorskip("h2")
@@ -37,7 +36,7 @@ def asking_by_http2(
     """Make a network for which every name leads to this machine."""
     security = Security(tls)
     private = {"allow_private": allow_private}
-    wire = Wire(seeds=seeds, security=security, resolve=home, **private, **options)
+    wire = Wired(seeds=seeds, security=security, resolve=home, **private, **options)
     return aclosing(WireAdapter(requests(), Http2Wire(wire, max_idle=max_idle)))
 
 

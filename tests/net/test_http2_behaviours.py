@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import trio
-from sites.over import home, over, requests
+from sites.over import Wired, home, over, requests
 from sites.raw import Request, Server, chunked, html, raw_server, reply, tunnel
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
-from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
+from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.tls import Security
 
 pytest.importorskip("h2")
@@ -41,7 +41,7 @@ def asking_by_http2(
     tls: ssl.SSLContext | None = None, *, resolve: Any = home, **options: Any
 ) -> aclosing[WireAdapter]:
     private = ["127.0.0.0/8"]
-    wire = Wire(security=Security(tls), resolve=resolve, allow_private=private, **options)
+    wire = Wired(security=Security(tls), resolve=resolve, allow_private=private, **options)
     return aclosing(WireAdapter(requests(), Http2Wire(wire)))
 
 

@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 from sites.left import sockets
-from sites.over import home, over, requests
+from sites.over import Wired, home, over, requests
 from sites.raw import Request, raw_server, tunnel
 from sites.socks import socks_server
 from sites.steps import cancelled_at, until
@@ -22,7 +22,7 @@ from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetch import WireAdapter
 from trio_crawler.net.fetcher import Fetcher
-from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
+from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.tls import Security
 from trio_crawler.net.turn import TURN, Pace, Progress, Turn
 from trio_crawler.policy.host_load import HostLoad
@@ -111,7 +111,7 @@ def asking(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> Asking:
     ) -> AsyncIterator[Asked]:
         async with two.two_server(site, server_tls, one=one, greet=greet) as server:
             security = Security(client_tls)
-            wire = Wire(allow_private=["127.0.0.1"], security=security, resolve=home)
+            wire = Wired(allow_private=["127.0.0.1"], security=security, resolve=home)
             http2 = Http2Wire(wire, **options)
             bounds = {"timeout": 20, **(limits or {})}
             try:
@@ -570,7 +570,7 @@ async def test_through_a_proxy_none_is_lost_either(
             two.two_server(dict.fromkeys(GOOD, odd), server_tls)
         )
         url = await stack.enter_async_context(proxied(kind, server.port))
-        http2 = Http2Wire(Wire(security=Security(client_tls), proxy=url))
+        http2 = Http2Wire(Wired(security=Security(client_tls), proxy=url))
         stack.push_async_callback(http2.aclose)
         fetch = over(WireAdapter(requests(), http2), timeout=20)
         asked = Asked(server, http2, fetch, "https://h.test/")
@@ -875,7 +875,7 @@ async def test_closing_ends_the_requests_that_wait_for_a_connection(
         return ["127.0.0.1"]
 
     async with two.two_server(GOOD, server_tls) as server:
-        wire = Wire(allow_private=["127.0.0.1"], security=Security(client_tls), resolve=slowly)
+        wire = Wired(allow_private=["127.0.0.1"], security=Security(client_tls), resolve=slowly)
         http2 = Http2Wire(wire)
         fetch = over(WireAdapter(requests(), http2))
         answers: list[Response | Fault] = []
@@ -897,7 +897,7 @@ async def test_idle_connections_beyond_a_number_are_closed(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:
     async with two.two_server({"/": two.answer(b"two")}, server_tls) as server:
-        wire = Wire(allow_private=["127.0.0.1"], security=Security(client_tls), resolve=home)
+        wire = Wired(allow_private=["127.0.0.1"], security=Security(client_tls), resolve=home)
         http2 = Http2Wire(wire, max_idle=5)
         fetch = over(WireAdapter(requests(), http2))
         for number in range(10):

@@ -13,22 +13,20 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from itertools import count, product
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from sites.left import descriptors
-from sites.over import over
+from sites.over import Wired, over
 from sites.raw import Request, Server, chunked, raw_server, redirect, reply, tunnel
 from sites.socks import socks_server
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial import connector
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 
 pytestmark = pytest.mark.slow
@@ -159,7 +157,7 @@ def injector(monkeypatch: pytest.MonkeyPatch) -> Injector:
     return made
 
 
-async def ask(wire: Wire, url: str) -> Response | Fault:
+async def ask(wire: Wired, url: str) -> Response | Fault:
     with trio.fail_after(20):
         return await over(wire, timeout=10)(Job(url))
 
@@ -167,8 +165,8 @@ async def ask(wire: Wire, url: str) -> Response | Fault:
 async def tortured(
     injector: Injector,
     server: Server,
-    make: Callable[[], Wire],
-    work: Callable[[Wire], Awaitable[Sequence[object]]],
+    make: Callable[[], Wired],
+    work: Callable[[Wired], Awaitable[Sequence[object]]],
     number: int,
 ) -> dict[str, list[object]]:
     """Fail at each call in turn, each time on a new wire; tell what came of each."""
@@ -193,7 +191,7 @@ async def tortured(
     return seen
 
 
-async def all_is_well(server: Server, wire: Wire, outcomes: Sequence[object]) -> None:
+async def all_is_well(server: Server, wire: Wired, outcomes: Sequence[object]) -> None:
     for outcome in outcomes:
         assert isinstance(outcome, Response | Fault), outcome
         assert not isinstance(outcome, Fault) or outcome.detail.isprintable()
@@ -205,10 +203,10 @@ async def all_is_well(server: Server, wire: Wire, outcomes: Sequence[object]) ->
     assert last.body == b"alive"
 
 
-def whole_crawl(url: str) -> Callable[[Wire], Awaitable[list[object]]]:
+def whole_crawl(url: str) -> Callable[[Wired], Awaitable[list[object]]]:
     """Ask for every page one after the other."""
 
-    async def work(wire: Wire) -> list[object]:
+    async def work(wire: Wired) -> list[object]:
         return [await ask(wire, url + path[1:]) for path in SITE]
 
     return work
@@ -220,7 +218,7 @@ async def test_whatever_a_socket_fails_with_the_fetch_ends_in_an_outcome(
 ) -> None:
     async with raw_server(SITE) as server:
         work = whole_crawl(server.url)
-        seen = await tortured(injector, server, lambda: Wire(seeds=[server.url]), work, number)
+        seen = await tortured(injector, server, lambda: Wired(seeds=[server.url]), work, number)
     assert set(seen) == set(CALLS)
     # What fails in closing costs nothing.
     for answer in seen["close"]:
@@ -238,8 +236,8 @@ async def test_whatever_a_socket_under_tls_fails_with_the_fetch_ends_in_an_outco
 
     async with raw_server(SITE, tls=server_tls) as server:
 
-        def make() -> Wire:
-            return Wire(seeds=[server.url], security=Security(client_tls))
+        def make() -> Wired:
+            return Wired(seeds=[server.url], security=Security(client_tls))
 
         seen = await tortured(injector, server, make, whole_crawl(server.url), number)
     faults = [answer for call in seen for answer in seen[call] if isinstance(answer, Fault)]
@@ -284,8 +282,8 @@ async def test_whatever_a_socket_to_a_proxy_fails_with_the_fetch_ends_in_an_outc
             tls = server_tls if kind == "https proxy" else None
             proxy = (await enter(raw_server(connect, tls=tls))).url
 
-        def make() -> Wire:
-            return Wire(seeds=[server.url], security=Security(client_tls), proxy=proxy)
+        def make() -> Wired:
+            return Wired(seeds=[server.url], security=Security(client_tls), proxy=proxy)
 
         seen = await tortured(injector, server, make, whole_crawl(server.url), number)
     assert {"socket", "connect", "send", "recv"} <= set(seen)
@@ -312,10 +310,10 @@ async def test_of_several_addresses_one_may_fail_in_any_way(
     async with raw_server(SITE) as server:
         url = f"http://h.test:{server.port}/"
 
-        def make() -> Wire:
-            return Wire(seeds=[server.url, url], resolve=resolve)
+        def make() -> Wired:
+            return Wired(seeds=[server.url, url], resolve=resolve)
 
-        async def work(wire: Wire) -> list[object]:
+        async def work(wire: Wired) -> list[object]:
             return [await ask(wire, url)]
 
         seen = await tortured(injector, server, make, work, number)
@@ -343,7 +341,7 @@ async def test_of_several_addresses_one_may_fail_in_any_way(
 async def test_the_fault_says_what_failed_and_when(
     injector: Injector, call: str, number: int, reason: Reason, phase: Phase
 ) -> None:
-    async with raw_server(SITE) as server, Wire(seeds=[server.url]) as wire:
+    async with raw_server(SITE) as server, Wired(seeds=[server.url]) as wire:
         with injector.failing(call, 1, number):
             fault = await ask(wire, server.url)
     assert isinstance(fault, Fault)
@@ -355,26 +353,8 @@ async def test_the_fault_says_what_failed_and_when(
 async def test_a_kept_connection_that_fails_is_replaced_at_once(
     injector: Injector, call: str
 ) -> None:
-    async with raw_server(SITE) as server, Wire(seeds=[server.url]) as wire:
+    async with raw_server(SITE) as server, Wired(seeds=[server.url]) as wire:
         await ask(wire, server.url)
         with injector.failing(call, 1, errno.ECONNRESET):
             assert isinstance(await ask(wire, server.url), Response)
         assert (wire.statistics().retried, wire.statistics().made) == (1, 2)
-
-
-@pytest.mark.parametrize("number", [errno.ECONNRESET, errno.ENOBUFS, errno.EIO])
-async def test_a_client_over_the_wire_sees_exceptions_of_httpx_only(
-    injector: Injector, number: int
-) -> None:
-    errors: set[type[BaseException]] = set()
-    async with raw_server(SITE) as server:
-        for call, place in product(CALLS, range(1, 10)):
-            async with httpx.AsyncClient(transport=Wire(seeds=[server.url])) as client:
-                with injector.failing(call, place, number):
-                    try:
-                        await client.get(server.url + "chunked")
-                        await client.get(server.url + "chunked")
-                    except httpx.TransportError as error:
-                        errors.add(type(error))
-            await until(lambda: server.open == 0)
-    assert errors == {httpx.ConnectError, httpx.ReadError}

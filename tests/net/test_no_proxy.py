@@ -6,10 +6,10 @@ import os
 
 import pytest
 from cases import for_each
+from sites.over import Wired
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.proxy.choice import Bypass, Proxies, Proxy
 
 # NO_PROXY, then hosts with their ports that are asked directly, then others that are not.
@@ -166,7 +166,7 @@ UNFIT = [
 
 
 @for_each("url", UNFIT)
-@for_each("made", [HttpFetch, Wire])
+@for_each("made", [HttpFetch, Wired])
 def test_a_proxy_that_cannot_be_meant_is_refused_without_its_password(
     url: str, made: type
 ) -> None:

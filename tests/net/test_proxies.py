@@ -13,7 +13,7 @@ import pytest
 import trio
 from cases import for_each
 from sites.left import sockets
-from sites.over import home, over
+from sites.over import Wired, home, over
 from sites.raw import (
     Request,
     Server,
@@ -30,7 +30,6 @@ from sites.steps import cancelled_at, until
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
 from trio_crawler.net.dial.resolve import Resolver, server_name
 from trio_crawler.net.errors import FetchError
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 from trio_crawler.net.turn import Progress
 
@@ -46,24 +45,24 @@ def wired(
     allow_private: Sequence[str] = (),
     resolve: Any = home,
     **options: Any,
-) -> Wire:
+) -> Wired:
     """Make a wire for which every name leads to this machine."""
     security = Security(tls)
-    return Wire(allow_private=allow_private, security=security, resolve=resolve, **options)
+    return Wired(allow_private=allow_private, security=security, resolve=resolve, **options)
 
 
-async def ask(wire: Wire, url: str, **limits: Any) -> Response | Fault:
+async def ask(wire: Wired, url: str, **limits: Any) -> Response | Fault:
     with trio.fail_after(20):
         return await over(wire, **{"timeout": 10} | limits)(Job(url))
 
 
-async def body(wire: Wire, url: str) -> bytes:
+async def body(wire: Wired, url: str) -> bytes:
     answer = await ask(wire, url)
     assert isinstance(answer, Response), answer
     return answer.body
 
 
-async def fault(wire: Wire, url: str, **limits: Any) -> Fault:
+async def fault(wire: Wired, url: str, **limits: Any) -> Fault:
     answer = await ask(wire, url, **limits)
     assert isinstance(answer, Fault), answer
     assert answer.detail.isprintable()
@@ -100,7 +99,7 @@ class Proxy:
 @asynccontextmanager
 async def proxied(
     proxy: Handler, user: str = "", tls: ssl.SSLContext | None = None, **options: Any
-) -> AsyncIterator[tuple[Server, Wire]]:
+) -> AsyncIterator[tuple[Server, Wired]]:
     async with raw_server(proxy) as server:
         url = f"http://{user}127.0.0.1:{server.port}"
         async with wired(tls, proxy=url, **options) as wire:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from cases import for_each
-from sites.over import over
+from sites.over import Wired, over
 from sites.raw import Request, Server, html, raw_server, redirect, reply
 from sites.webs import everything
 
@@ -18,7 +18,6 @@ from trio_crawler import Crawler, Limits, Outcome
 from trio_crawler.model import Job
 from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.net.tls import Security
 
@@ -40,13 +39,13 @@ async def home(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def wired(*seeds: str) -> Wire:
+def wired(*seeds: str) -> Wired:
     """Make a wire for which every name leads here, and no certificate has to convince."""
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
     security = Security(trusting)
-    return Wire(seeds=seeds, allow_private=["127.0.0.1"], security=security, resolve=home)
+    return Wired(seeds=seeds, allow_private=["127.0.0.1"], security=security, resolve=home)
 
 
 async def crawled(seed: str, **options: Any) -> list[Outcome]:

@@ -10,15 +10,13 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-import httpx
 import pytest
 import trio
 from cases import for_each
-from sites.over import over
+from sites.over import Wired, over
 from sites.raw import Request, Server, chunked, raw_server, reply, reset
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.tls import Security
 
 trustme = pytest.importorskip("trustme")
@@ -56,21 +54,21 @@ def asked(server: Server, host: str = "127.0.0.1") -> str:
     return f"https://{host}:{server.port}/"
 
 
-def wired(url: str, tls: ssl.SSLContext | None = None, **options: Any) -> Wire:
+def wired(url: str, tls: ssl.SSLContext | None = None, **options: Any) -> Wired:
     """Make a wire for which every name leads to the server."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         return ["::1" if ":" in host else "127.0.0.1"]
 
     security = Security(tls, **options)
-    return Wire(seeds=[url], allow_private=["127.0.0.1"], security=security, resolve=resolve)
+    return Wired(seeds=[url], allow_private=["127.0.0.1"], security=security, resolve=resolve)
 
 
-async def ask(wire: Wire, url: str, timeout_: float = 20.0) -> Response | Fault:
+async def ask(wire: Wired, url: str, timeout_: float = 20.0) -> Response | Fault:
     return await over(wire, timeout=timeout_)(Job(url))
 
 
-async def body(wire: Wire, url: str) -> bytes:
+async def body(wire: Wired, url: str) -> bytes:
     answer = await ask(wire, url)
     assert isinstance(answer, Response), answer
     return answer.body
@@ -278,17 +276,6 @@ async def test_a_context_that_offers_http_2_elsewhere_is_asked_by_http_1_1(
         wired(asked(server), client_tls) as wire,
     ):
         assert await body(wire, asked(server)) == b"secret"
-
-
-async def test_a_name_that_no_certificate_can_have_is_not_asked(
-    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
-) -> None:
-    async with raw_server(PAGE, tls=server_tls) as server:
-        url = asked(server, ".h.test")
-        async with httpx.AsyncClient(transport=wired(url, client_tls)) as client:
-            with pytest.raises(httpx.ConnectError, match="no certificate can be valid"):
-                await client.get(url)
-    assert server.requests == []
 
 
 # Handshakes that come to nothing.

@@ -1,4 +1,4 @@
-"""The wire as a transport: which connections it keeps, gives out again and closes."""
+"""The wire: which connections it keeps, gives out again and closes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trio
 import trio.testing
 from cases import for_each
 from msgspec.structs import replace
 from sites.docs import serve_directory
+from sites.over import Wired, begun
 from sites.raw import (
     Handler,
     Request,
@@ -35,33 +35,23 @@ from sites.raw import (
 from sites.steps import until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
+from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.http1.wire import Wire
 from trio_crawler.net.statistics import WireStatistics
 
 
-def wired(*servers: Server, **options: Any) -> Wire:
+def wired(*servers: Server, **options: Any) -> Wired:
     """Make a wire that may connect to these servers."""
-    return Wire(seeds=[server.url for server in servers], **options)
+    return Wired(seeds=[server.url for server in servers], **options)
 
 
-def figures(wire: Wire) -> WireStatistics:
+def figures(wire: Wired) -> WireStatistics:
     """Count the connections; the bytes have tests of their own."""
     return replace(wire.statistics(), bytes_in=0, bytes_out=0)
 
 
-async def get(wire: Wire, url: str) -> bytes:
-    response = await wire.handle_async_request(httpx.Request("GET", url))
-    return b"".join([part async for part in response.stream])
-
-
-async def drain(response: httpx.Response) -> None:
-    async for _ in response.stream:
-        pass
-
-
-async def start(wire: Wire, url: str) -> httpx.Response:
-    return await wire.handle_async_request(httpx.Request("GET", url))
+async def get(wire: Wired, url: str) -> bytes:
+    return await (await begun(wire, url)).read()
 
 
 @for_each(
@@ -117,19 +107,10 @@ async def test_a_kept_connection_that_dies_under_the_request_is_retried_once_on_
 
 async def test_a_new_connection_that_dies_is_not_retried() -> None:
     async with raw_server(hang_up) as server, wired(server) as wire:
-        with pytest.raises(httpx.ReadError):
+        with pytest.raises(FetchError):
             await get(wire, server.url)
         assert figures(wire) == WireStatistics(made=1)
     assert len(server.requests) == 1
-
-
-async def test_a_request_that_changes_something_is_not_retried() -> None:
-    handler, log = second_time(hang_up)
-    async with raw_server(handler) as server, wired(server) as wire:
-        await get(wire, server.url + "1")
-        with pytest.raises(httpx.ReadError):
-            await wire.handle_async_request(httpx.Request("POST", server.url + "2"))
-    assert log == ["/1", "/2"]
 
 
 async def test_the_connection_used_last_is_used_next() -> None:
@@ -140,9 +121,9 @@ async def test_the_connection_used_last_is_used_next() -> None:
         await stream.send_all(reply(body=b"a"))
 
     async with raw_server(handler) as server, wired(server) as wire:
-        responses = [await start(wire, server.url) for _ in range(3)]
+        responses = [await begun(wire, server.url) for _ in range(3)]
         for place in (0, 2, 1):
-            await drain(responses[place])
+            await responses[place].read()
         for _ in range(3):
             await get(wire, server.url)
     assert len(set(users[:3])) == 3
@@ -156,9 +137,9 @@ async def test_more_idle_connections_than_the_cap_are_closed_the_oldest_first() 
         raw_server(site) as two,
         wired(one, two, max_idle=2) as wire,
     ):
-        responses = [await start(wire, one.url) for _ in range(3)]
+        responses = [await begun(wire, one.url) for _ in range(3)]
         for response in responses:
-            await drain(response)
+            await response.read()
         assert figures(wire) == WireStatistics(open=2, idle=2, made=3)
         await get(wire, two.url)
         assert figures(wire) == WireStatistics(open=2, idle=2, made=4)
@@ -197,24 +178,19 @@ async def test_a_body_left_unread_or_half_read_closes_its_connection() -> None:
     site = {"/": reply(200, {"Transfer-Encoding": "chunked"}, chunked(*[b"x" * 9000] * 50))}
     async with raw_server(site) as server, wired(server) as wire:
         for parts in (0, 1, 3):
-            response = await start(wire, server.url)
-            iterator = aiter(response.stream)
+            response = await begun(wire, server.url)
             for _ in range(parts):
-                await anext(iterator)
+                await response.piece()
             assert wire.statistics().open == 1
-            await response.aclose()
-            await response.stream.aclose()
+            response.release()
             assert wire.statistics().open == 0
 
 
 async def test_a_body_read_to_its_end_and_closed_again_gives_its_connection_back_once() -> None:
     async with raw_server({"/": reply(body=b"a")}) as server, wired(server) as wire:
-        response = await start(wire, server.url)
-        stream = response.stream
-        assert [part async for part in stream] == [b"a"]
-        assert [part async for part in stream] == []
-        await response.aclose()
-        await stream.aclose()
+        response = await begun(wire, server.url)
+        assert await response.read() == b"a"
+        assert await response.read() == b""
         assert figures(wire) == WireStatistics(open=1, idle=1, made=1)
 
 
@@ -223,7 +199,7 @@ async def test_closing_ends_the_requests_under_way_and_refuses_new_ones() -> Non
         wire = wired(server)
 
         async def ask() -> None:
-            with pytest.raises(httpx.ReadError):
+            with pytest.raises(FetchError):
                 await get(wire, server.url)
 
         nursery.start_soon(ask)
@@ -246,7 +222,7 @@ async def test_closing_ends_a_request_that_is_still_connecting() -> None:
         wire = wired(server, resolve=slow)
 
         async def ask() -> None:
-            with pytest.raises(httpx.ReadError):
+            with pytest.raises(FetchError):
                 await get(wire, server.url)
 
         nursery.start_soon(ask)
@@ -265,13 +241,13 @@ async def test_a_body_cannot_be_read_on_once_the_wire_is_closed() -> None:
 
     async with raw_server(half) as server:
         wire = wired(server)
-        response = await start(wire, server.url)
+        response = await begun(wire, server.url)
         await wire.aclose()
         await until(lambda: server.sent == wire.statistics().bytes_in)
         at_the_end = wire.statistics()
         assert at_the_end.open == 0
-        with pytest.raises(httpx.ReadError):
-            await drain(response)
+        with pytest.raises(FetchError):
+            await response.read()
         assert wire.statistics() == at_the_end
         await until(lambda: server.open == 0)
 
@@ -342,9 +318,9 @@ def files(tmp_path: Path) -> Path:
 
 async def test_without_a_descriptor_an_idle_connection_gives_its_own(files: Path) -> None:
     with serve_directory(files) as one, serve_directory(files) as two:
-        async with Wire(seeds=[one.url, two.url]) as wire:
-            for response in [await start(wire, one.url + "a") for _ in range(3)]:
-                await drain(response)
+        async with Wired(seeds=[one.url, two.url]) as wire:
+            for response in [await begun(wire, one.url + "a") for _ in range(3)]:
+                await response.read()
             assert figures(wire) == WireStatistics(open=3, idle=3, made=3)
             with no_descriptors_left():
                 assert await get(wire, two.url + "a") == b"a"
@@ -373,8 +349,8 @@ async def test_no_more_than_half_of_the_descriptors_are_kept_idle() -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         async with wire:
-            for response in [await start(wire, server.url) for _ in range(25)]:
-                await drain(response)
+            for response in [await begun(wire, server.url) for _ in range(25)]:
+                await response.read()
             assert figures(wire) == WireStatistics(open=20, idle=20, made=25)
 
 

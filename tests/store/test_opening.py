@@ -366,9 +366,8 @@ def test_urls_that_wait_survive_a_run_without_a_close(tmp_path):
         assert [row[1] for row in next(other.walk.waiting())] == [SITE + "a", SITE + "b"]
 
 
-@pytest.mark.parametrize("windows", [False, True])
 def test_a_log_is_read_where_no_file_can_be_made_beside_it_and_no_copy_is_left(
-    tmp_path, monkeypatch, windows
+    tmp_path, monkeypatch
 ):
     there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -389,11 +388,7 @@ def test_a_log_is_read_where_no_file_can_be_made_beside_it_and_no_copy_is_left(
 
     with monkeypatch.context() as patch:
         patch.setattr("sqlite3.connect", read_only)
-        if windows:
-            # It refuses to remove a file that is open.
-            patch.setattr("shutil.rmtree", lambda path, ignore_errors: None)
         history = History(there)
     with history:
-        assert len(list(elsewhere.iterdir())) == windows
         assert [outcome.url for outcome in history.outcomes()] == [SITE + "a"]
     assert not list(elsewhere.iterdir())

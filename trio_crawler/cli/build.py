@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -284,11 +285,6 @@ def _host(host: str) -> str:
 
 def _raise_file_limit(workers: int) -> None:
     """Raise the limit of open files for this number of workers, as far as the system allows."""
-    try:
-        import resource
-    except ImportError:
-        # Windows has no such limit.
-        return
     # A worker may try two addresses at once, and needs as many files for the rest.
     needed = 4 * workers + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -140,12 +140,7 @@ def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None
     """Return a path relative to the directory: both may be moved together."""
     if path is None:
         return None
-    path = os.path.realpath(path)
-    try:
-        return os.path.relpath(path, os.path.realpath(directory))
-    except ValueError:
-        # On Windows no path leads from one drive to another.
-        return path
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
 
 
 def protect_crawl_files(

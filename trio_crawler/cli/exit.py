@@ -16,9 +16,9 @@ from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.store import DifferentCrawl, InUse, Unusable
 
 FAULT, WRONG_USAGE, NOTHING = 1, 2, 3
-# A command that a signal ended exits with 128 and the signal's number. Windows has no SIGPIPE.
+# A command that a signal ended exits with 128 and the signal's number.
 INTERRUPTED = 128 + signal.SIGINT
-CLOSED_PIPE = 128 + getattr(signal, "SIGPIPE", 13)
+CLOSED_PIPE = 128 + signal.SIGPIPE
 
 
 def tell(line: str) -> None:

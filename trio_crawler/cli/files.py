@@ -27,7 +27,7 @@ PRIVATE_DIRECTORY = 0o700
 """The permissions of a new crawl directory."""
 
 # Without O_NONBLOCK the opening of a pipe waits for its reader.
-_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK
 # In these directories links lead to open files: /dev/stdout, /dev/fd/3. In others below /dev, such
 # as /dev/shm, all users may write.
 _OPEN_FILES = ("/dev", "/dev/fd")
@@ -102,9 +102,7 @@ def opened(path: str, mode: int = SHARED) -> FileIO:
             path, "w", opener=lambda it, how: os.open(it, (how & ~os.O_TRUNC) | _SAFE, mode)
         )
         on_error.callback(file.close)
-        # On Windows there are no numbers of users.
-        own = not hasattr(os, "geteuid") or os.fstat(file.fileno()).st_uid == os.geteuid()
-        if mode == PRIVATE and not own:
+        if mode == PRIVATE and os.fstat(file.fileno()).st_uid != os.geteuid():
             raise OSError(errno.EPERM, "another user owns it, and could read it: move it away")
         file.truncate()
         on_error.pop_all()

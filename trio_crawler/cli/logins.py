@@ -123,7 +123,7 @@ def _of_netrc(option: str, path: str | None, origins: Sequence[str]) -> dict[str
         raise click.UsageError(f"{option}: {name} is no netrc file: line {error.lineno}") from None
     except UnicodeError:
         raise click.UsageError(f"{option}: {name} is not UTF-8 text") from None
-    if os.name == "posix" and stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
+    if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
         complain(f"other users can read {name}: chmod 600 {name}")
     hosts = {origin: urlsplit(origin).hostname or "" for origin in origins}
     found = {each: entries.get(hosts[each]) or entries.get("default") for each in origins}

@@ -133,7 +133,7 @@ def opened(path: str) -> Iterator[SeedList]:
         yield SeedList(0, "standard input")
         return
     with refusing(f"cannot read {path}"):
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, os.O_RDONLY)
     try:
         yield SeedList(descriptor, path)
     finally:

@@ -24,14 +24,12 @@ PATIENCE = 1.0
 """Seconds after the second signal in which a reader may hold up a write."""
 
 _TICK = 0.1
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-# Windows has no SIGHUP, and not every system has SIGTERM.
-_SIGNALS = {getattr(signal, name): name for name in _NAMES if hasattr(signal, name)}
+_SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
 
 
 def name_of(number: int) -> str:
     """Return the name of a signal for people."""
-    return "Ctrl-C" if number == signal.SIGINT else _SIGNALS[number]
+    return _SIGNALS[number]
 
 
 class Interrupted(BaseException):
@@ -102,7 +100,7 @@ class Signals:
         """
         for number in self._taken:
             signal.signal(number, signal.SIG_IGN)
-        if len(self.received) > 1 and hasattr(signal, "setitimer"):
+        if len(self.received) > 1:
             signal.signal(signal.SIGALRM, signal.SIG_IGN)
         return 128 + self.first if self.received else status
 
@@ -113,7 +111,7 @@ class Signals:
                 raise Interrupted
         elif not self._noted:
             self._end()
-        if len(self.received) == 2 and hasattr(signal, "setitimer"):
+        if len(self.received) == 2:
             signal.signal(signal.SIGALRM, self._cut)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE, _TICK)
         self._wake()

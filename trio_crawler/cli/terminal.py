@@ -76,7 +76,6 @@ class Screen:
                 # One that is as long as a line would begin the next one.
                 columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
                 shown = self._figures[: columns - 1]
-                # On Windows click lets the terminal do what the codes say.
                 click.echo(_ANEW + above + shown, nl=False, err=True, color=True)
             except OSError:
                 # The terminal was closed, which also sends SIGHUP: the crawl goes on until that.

@@ -154,8 +154,7 @@ class HttpFetch(Fetcher):
             cookies=cookies,
             origin_headers=origin_headers,
         )
-        certified = seeds if client_cert is not None else ()
-        security = Security(tls, insecure_hosts, cacert, client_cert, certified)
+        security = Security(tls, insecure_hosts, cacert, client_cert, seeds)
         wire = Wire(
             seeds=seeds,
             allow_private=allow_private,

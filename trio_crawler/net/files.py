@@ -8,12 +8,8 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 
-_WINDOWS = os.name == "nt"
-
 # A file that becomes a FIFO just now does not block the open, a terminal does not become ours.
-_OPEN = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
-    _OPEN |= getattr(os, _flag, 0)
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 # Only ASCII: "ß" becomes "SS" in upper case, which another file system may not fold.
 _OTHER_CASE = {ord(letter): letter.swapcase() for letter in map(chr, range(128))}
@@ -138,9 +134,9 @@ class Files:
         FileNotFoundError for a name in another case, and OutsideError.
         """
         path, status = self._walk(names)
-        if _is_link(status):
+        if stat.S_ISLNK(status.st_mode):
             path, status = self._walk(self._resolved(path, names))
-            if _is_link(status):
+            if stat.S_ISLNK(status.st_mode):
                 # It is part of a loop, or was made just now.
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return path, status
@@ -155,7 +151,7 @@ class Files:
             status = os.lstat(path)
             if self._folds and name not in self._names(directory):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            if _is_link(status):
+            if stat.S_ISLNK(status.st_mode):
                 break
         return path, status
 
@@ -198,12 +194,7 @@ def _finds_any_case(directory: str) -> bool:
         for name in os.listdir(directory):
             if (other := name.translate(_OTHER_CASE)) != name:
                 return os.path.lexists(os.path.join(directory, other))
-    return _WINDOWS
-
-
-def _is_link(status: os.stat_result) -> bool:
-    # Junctions and other reparse points of Windows are links, too.
-    return stat.S_ISLNK(status.st_mode) or bool(getattr(status, "st_reparse_tag", 0))
+    return False
 
 
 def type_of(name: str) -> bytes:

@@ -31,7 +31,7 @@ from trio_crawler.net.http1.message import (
     Head,
     parsed,
 )
-from trio_crawler.net.http1.wire import MAX_BYTES, head_of
+from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import (
     DEFAULT_USER_AGENT,
     Auth,
@@ -201,7 +201,7 @@ class HttpxAdapter:
         body.length = head.length
         # A client makes new requests if its authentication needs more than one.
         sent = response.request if isinstance(self._asked, httpx.AsyncClient) else request
-        return body, head, head_of(sent)
+        return body, head, _head_of(sent)
 
     async def _sent(self, request: httpx.Request, progress: Progress) -> httpx.Response:
         try:
@@ -381,6 +381,14 @@ def _head(response: httpx.Response, *, bodiless: bool) -> Head:
     return parsed(status, 1, response.headers.raw, bodiless=bodiless)
 
 
+def _head_of(request: httpx.Request) -> bytes:
+    """Return the head of a request in HTTP/1.1, from its first line to the empty one."""
+    target: bytes = request.extensions.get("target", request.url.raw_path)
+    lines = [b"%s %s HTTP/1.1\r\n" % (request.method.encode(), target)]
+    lines += [b"%s: %s\r\n" % field for field in request.headers.raw]
+    return b"".join([*lines, b"\r\n"])
+
+
 def _has_credentials(client: httpx.AsyncClient | None) -> bool:
     """Whether a client sends cookies or a login of its own."""
     if client is None:
@@ -400,9 +408,6 @@ def _own_fields(client: httpx.AsyncClient | None) -> dict[str, str]:
 
 def fetch_error(error: httpx.TransportError, progress: Progress) -> FetchError:
     """Return the FetchError for an error of a request."""
-    if isinstance(error.__cause__, FetchError):
-        # The transport is a Wire, or a client over one.
-        return error.__cause__
     fault = _fault(error, progress)
     return FetchError(fault.reason, fault.detail, progress.phase)
 

@@ -12,13 +12,12 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import certifi
-import httpx
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_path, several_strings
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream, TlsStream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.page.urls import host, normalise, web_urls, without_userinfo
+from trio_crawler.page.urls import host, normalise, without_userinfo
 
 HTTP1 = ("http/1.1",)
 """The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
@@ -64,12 +63,7 @@ class Security:
 
     Raises TypeError or ValueError, naming the argument or the variable, if it is invalid or would
     have no effect.
-
-    >>> wire = Wire(security=Security(insecure_hosts=["old.e.org"]))
-    >>> trio.run(wire.aclose)
     """
-
-    __module__ = "trio_crawler.net"
 
     def __init__(
         self,
@@ -77,7 +71,7 @@ class Security:
         insecure_hosts: Iterable[str] = (),
         cacert: str | Path | None = None,
         client_cert: ClientCert | None = None,
-        seeds: Iterable[str | httpx.URL] = (),
+        seeds: Iterable[str] = (),
     ) -> None:
         if tls is not None:
             check_kind("tls", tls, ssl.SSLContext, "an ssl.SSLContext")
@@ -95,8 +89,21 @@ class Security:
             )
         self._insecure = frozenset(map(_host, hosts))
         self._certified = frozenset[tuple[str, int]]()
-        if client_cert is not None or seeds != ():
-            self._certified = _certified(client_cert, seeds, tls)
+        if client_cert is not None:
+            # There is no password in its message.
+            _parts(client_cert)
+            if tls is not None:
+                raise ValueError(
+                    "client_cert and tls exclude each other: load the certificate into tls"
+                )
+            parts = map(urlsplit, seeds)
+            self._certified = frozenset(
+                (each.hostname or "", each.port or HTTPS) for each in parts
+            )
+            if not self._certified:
+                raise ValueError(
+                    "client_cert is shown only at the origins of the seeds: name the seeds"
+                )
         # By whether a certificate is shown to a host, and whether any of the host is accepted.
         self._contexts: dict[tuple[bool, bool], ssl.SSLContext] = {}
         given = tls
@@ -113,7 +120,7 @@ class Security:
         """Return a TLS stream to `host` after the handshake; `plain` is closed if that fails.
 
         `protocols` are offered to the server (ALPN). Raises OSError (such as ssl.SSLError), and
-        FetchError if no certificate can have the name.
+        FetchError if the file of the authorities cannot be read any more.
         """
         try:
             try:
@@ -123,12 +130,8 @@ class Security:
                 raise FetchError(Reason.TLS, str(error), Phase.TLS) from error
             # Each time: a caller's context may be shared with other programs, and offer HTTP/2.
             context.set_alpn_protocols(list(protocols))
-            try:
-                # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
-                stream = TlsStream(plain, context, host.removesuffix("."))
-            except ValueError:
-                why = f"no certificate can be valid for the name {host}"
-                raise FetchError(Reason.TLS, why, Phase.TLS) from None
+            # RFC 6066, 3: the name is sent, and certified, without the dot at its end.
+            stream = TlsStream(plain, context, host.removesuffix("."))
             await stream.handshake()
         except BaseException:
             plain.close()
@@ -143,25 +146,6 @@ class Security:
             # One that shows a certificate is there already.
             context = self._contexts[which] = _trusting() if which[1] else self._verifying()
         return context
-
-
-def _certified(
-    client_cert: ClientCert | None, seeds: Iterable[str | httpx.URL], tls: ssl.SSLContext | None
-) -> frozenset[tuple[str, int]]:
-    """Return the hosts and ports that the certificate of the client is shown to."""
-    parts = map(urlsplit, web_urls("seeds", seeds))
-    origins = frozenset((part.hostname or "", part.port or HTTPS) for part in parts)
-    if client_cert is None:
-        if origins:
-            raise ValueError("seeds would have no effect without client_cert")
-        return origins
-    # There is no password in its message.
-    _parts(client_cert)
-    if tls is not None:
-        raise ValueError("client_cert and tls exclude each other: load the certificate into tls")
-    if not origins:
-        raise ValueError("client_cert is shown only at the origins of the seeds: name the seeds")
-    return origins
 
 
 def _host(name: str) -> str:

@@ -1,7 +1,7 @@
 """The store: the crawl directory, read and written synchronously.
 
 Public are `Run`, `End` and `Change`, the records that a `trio_crawler.History` returns; `Stream`,
-a file with each record exactly once; `FileLock`, a lock for every system; and `DifferentCrawl` and
+a file with each record exactly once; `FileLock`, a lock on a file; and `DifferentCrawl` and
 `InUse`, two kinds of `trio_crawler.StoreError`. `schema` documents the tables and views of
 `crawl.sqlite`.
 

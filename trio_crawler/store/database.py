@@ -6,7 +6,6 @@ text into a number. Only what passes here is used, so that damage is found where
 
 # The annotations are objects, not strings: msgspec reads them.
 import json
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -48,13 +47,12 @@ def _own_columns() -> set[tuple[str, str]]:
 class Database:
     """A connection to the database of a crawl directory; its errors are raised as StoreError.
 
-    One thread at a time may use it. When it is closed, the directory `temporary` is removed.
+    One thread at a time may use it.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        self.temporary: Path | None = None
         self._closed = False
 
     @contextmanager
@@ -155,8 +153,6 @@ class Database:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with suppress(*_ERRORS):
             self._connection.close()
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 Count = Annotated[int, Meta(ge=0)]

@@ -1,33 +1,19 @@
-"""Exclusive file locks, and reads and writes at an offset, on every system.
-
-POSIX has `fcntl` and positioned reads and writes; Windows has `msvcrt`.
-"""
+"""Exclusive file locks, and files that are opened without following a link."""
 
 from __future__ import annotations
 
-import errno
+import fcntl
 import os
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 from trio_crawler.arguments import check_whole
 from trio_crawler.store.errors import InUse, check_plain, file_errors, printable
 
-_msvcrt: Any = None
-try:
-    import fcntl
-except ImportError:
-    import msvcrt as _msvcrt
-
 LOCK_FILE = "lock"
 """The name of the file that locks a directory."""
 
-# Windows locks bytes, and no other process can read a locked byte: few files are this long.
-_WINDOWS_BYTE = 2**31 - 2
-_FLAGS = os.O_RDWR
-for _name in ("O_CLOEXEC", "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
-    _FLAGS |= getattr(os, _name, 0)
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 PRIVATE, PRIVATE_DIRECTORY = 0o600, 0o700
 """The permissions of a crawl: its files may hold cookies, and pages of a login."""
@@ -38,8 +24,6 @@ def open_file(path: Path, *, create: bool, mode: int = PRIVATE) -> int:
 
     A new file gets the permissions `mode`. A symbolic link is not followed. Raises OSError.
     """
-    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return os.open(path, _FLAGS | (os.O_CREAT if create else 0), mode)
 
 
@@ -48,26 +32,8 @@ def make_file(path: Path) -> None:
     os.close(os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, PRIVATE))
 
 
-def read_at(file: int, size: int, place: int) -> bytes:
-    """Return up to `size` bytes from the offset `place` on."""
-    if hasattr(os, "pread"):
-        return os.pread(file, size, place)
-    os.lseek(file, place, os.SEEK_SET)
-    return os.read(file, size)
-
-
-def write_at(file: int, data: memoryview | bytes, place: int) -> int:
-    """Write data at the offset `place`; return the number of bytes written."""
-    if hasattr(os, "pwrite"):
-        return os.pwrite(file, data, place)
-    os.lseek(file, place, os.SEEK_SET)
-    return os.write(file, data)
-
-
 def sync_directory(directory: Path) -> None:
-    """Make the names of new files durable, on systems that can open a directory."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
+    """Make the names of new files durable."""
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(file)
@@ -78,8 +44,7 @@ def sync_directory(directory: Path) -> None:
 class FileLock:
     """An exclusive lock on an open file, until `release` or the end of the process.
 
-    Raises BlockingIOError if the file is locked already, OSError if it cannot be locked. On
-    Windows a lock moves the position of the file.
+    Raises BlockingIOError if the file is locked already, OSError if it cannot be locked.
 
     >>> with open("list.txt", "w") as file, open("list.txt") as again:
     ...     lock = FileLock(file.fileno())
@@ -96,27 +61,12 @@ class FileLock:
     def __init__(self, file: int) -> None:
         check_whole("file", file)
         self._file = file
-        if _msvcrt is None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            self._windows(_msvcrt.LK_NBLCK)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
         """Release the lock; call it before the file is closed."""
         with suppress(OSError):
-            if _msvcrt is None:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-            else:
-                self._windows(_msvcrt.LK_UNLCK)
-
-    def _windows(self, how: int) -> None:
-        os.lseek(self._file, _WINDOWS_BYTE, os.SEEK_SET)
-        try:
-            _msvcrt.locking(self._file, how, 1)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EDEADLK):
-                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
-            raise
+            fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
 class Lock:
@@ -138,7 +88,7 @@ class Lock:
                 try:
                     self._lock = FileLock(self._file)
                 except BlockingIOError as error:
-                    number = read_at(self._file, 20, 0).strip()
+                    number = os.pread(self._file, 20, 0).strip()
                     by = f" (process {number.decode()})" if number.isdigit() else ""
                     raise InUse(
                         f"{printable(directory)}: another crawl is using it{by}: "
@@ -147,7 +97,7 @@ class Lock:
             on_error.callback(self._lock.release)
             with file_errors(self._path):
                 os.ftruncate(self._file, 0)
-                write_at(self._file, b"%d\n" % os.getpid(), 0)
+                os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
             on_error.pop_all()
         self._locked = True
 

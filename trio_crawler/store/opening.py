@@ -208,9 +208,8 @@ def _open_copy(path: Path) -> Database:
         on_error.pop_all()
     # Errors name the file that the user has.
     database.path = path
-    # On POSIX an open file stays readable without its name; Windows refuses to remove it.
+    # An open file stays readable without its name.
     shutil.rmtree(directory, ignore_errors=True)
-    database.temporary = directory if directory.exists() else None
     return database
 
 

@@ -26,9 +26,7 @@ from trio_crawler.store.files import (
     PRIVATE,
     FileLock,
     open_file,
-    read_at,
     sync_directory,
-    write_at,
 )
 
 TAIL = 4_096
@@ -153,7 +151,7 @@ class Stream:
             )
         with file_errors(self.path):
             size = min(TAIL, self.committed)
-            self._tail = read_at(self._file, size, self.committed - size)
+            self._tail = os.pread(self._file, size, self.committed - size)
         if self.committed and self.tail != tail:
             raise self._changed("it has other content")
         with file_errors(self.path):
@@ -207,7 +205,7 @@ class Stream:
                     raise self._changed("it was removed or cut during the crawl")
                 rest = memoryview(data)
                 while rest:
-                    count = write_at(self._file, rest, self._written)
+                    count = os.pwrite(self._file, rest, self._written)
                     self._written += count
                     rest = rest[count:]
             self._tail = (self._tail + data[-TAIL:])[-TAIL:]
@@ -362,10 +360,5 @@ def _relative_path(directory: Path, path: str | Path) -> str:
     """Return the path of a file relative to a directory, with symbolic links resolved."""
     with file_errors(Path(path)):
         whole, inside = Path(path).resolve(), directory.resolve()
-    try:
-        path = os.path.relpath(whole, inside)
-    except ValueError:
-        # On Windows there is no relative path from one drive to another.
-        path = os.fspath(whole)
     # A path need not be UTF-8.
-    return path.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
+    return os.path.relpath(whole, inside).encode("utf-8", "backslashreplace").decode()

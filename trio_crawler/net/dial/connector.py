@@ -36,9 +36,6 @@ STAGGER = 0.25
 MAX_ADDRESSES = 16
 """The most addresses of one host that are tried; a name may have thousands."""
 
-# Windows has another errno for it.
-_IN_PROGRESS = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
-
 Connect: TypeAlias = Callable[[str, int], Awaitable[socket.socket]]
 
 
@@ -53,7 +50,7 @@ async def connect(address: str, port: int) -> socket.socket:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = sock.connect_ex((address, port))
-        if number in _IN_PROGRESS:
+        if number == errno.EINPROGRESS:
             await trio.lowlevel.wait_writable(sock)
             number = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         else:

@@ -10,10 +10,10 @@ other.
 from __future__ import annotations
 
 import math
+import resource
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import NamedTuple, TypeAlias
 
 import trio
@@ -48,7 +48,7 @@ def look_up(name: bytes) -> Sequence[str]:
     except OSError:
         # Without a file descriptor glibc cannot read /etc/hosts, and reports an unknown name. In
         # that case this line raises the OSError with the true cause.
-        socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
+        socket.socket(socket.AF_UNIX).close()
         raise
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -206,10 +206,5 @@ def _name(host: str, server: str) -> bytes:
 
 def descriptors(most: int) -> int:
     """Return the number of file descriptors that this process may have, at most `most`."""
-    try:
-        resource = import_module("resource")
-    except ImportError:
-        # Windows has no such limit.
-        return most
-    soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return most if soft == resource.RLIM_INFINITY else min(most, soft)

@@ -15,7 +15,7 @@ import os
 import select
 import socket
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
@@ -39,7 +39,9 @@ class PlainStream:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._poll = _poll(connected)
+        poll = select.poll()
+        poll.register(connected, select.POLLIN)
+        self._poll = poll.poll
         self._ready = 0
         self._unsent = b""
         self.received = 0
@@ -263,16 +265,6 @@ class TlsStream:
 
 
 Stream: TypeAlias = PlainStream | TlsStream
-
-
-def _poll(connected: socket.socket) -> Callable[[float], Iterable[object]]:
-    """Return a function of seconds that waits for something to read; its result is then true."""
-    if not hasattr(select, "poll"):
-        # Windows.
-        return lambda seconds: select.select([connected], [], [], seconds)[0]
-    poll = select.poll()
-    poll.register(connected, select.POLLIN)
-    return poll.poll
 
 
 def _closed() -> OSError:
