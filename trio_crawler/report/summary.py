@@ -51,9 +51,6 @@ class FirstItems(Generic[T]):
         self._limit = limit
         self._items: list[T] = []
 
-    def __repr__(self) -> str:
-        return f"<FirstItems {len(self._items)} of {self.total}>"
-
     def add(self, item: T) -> None:
         """Count an item, and keep it if it is among the first."""
         self.total += 1

@@ -191,9 +191,6 @@ class SharedFrontier:
         hosts = [] if self._plan is None else self.hosts.statistics(now).values()
         await self._directory.close(how, hosts, None if self._over else self.ended)  # noqa: ASYNC102 - it shields itself
 
-    def __repr__(self) -> str:
-        return f"<SharedFrontier: {len(self._leases)} hosts held, {len(self._out)} jobs out>"
-
     @property
     def jobs(self) -> JobChannel:
         """The channel from which the workers receive; it ends when the crawl is over."""

@@ -138,9 +138,6 @@ class Store:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<Store {printable(self._directory)}: run {self.run} of walk {self.walk.number}>"
-
     def statistics(self) -> Statistics:
         """Return the statistics of this walk; the seconds are those of earlier runs."""
         found = self.walk.statistics(except_run=self.run)

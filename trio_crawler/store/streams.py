@@ -107,9 +107,6 @@ class Stream:
             self.close()
             raise
 
-    def __repr__(self) -> str:
-        return f"<Stream {printable(self.path)}: {self.committed} bytes>"
-
     def add(self, outcome: Outcome) -> None:
         """Add an outcome; its record is written with the next URL that is settled, or later."""
         check_kind("outcome", outcome, Outcome, "an outcome")

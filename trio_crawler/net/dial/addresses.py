@@ -151,10 +151,6 @@ class AddressPolicy:
             if parse_address(name) is not None:
                 self.record(name, [name])
 
-    def __repr__(self) -> str:
-        opened, allowed = sum(map(len, self._opened.values())), len(self._allowed)
-        return f"<AddressPolicy: {opened} addresses opened, {allowed} networks allowed>"
-
     def record(self, host: str, addresses: Sequence[str]) -> None:
         """Open the addresses of the first lookup of `host`, if it is the host of a seed."""
         host = _key(host)
