@@ -23,6 +23,7 @@ def public(module: str) -> Callable[[_T], _T]:
     return named
 
 
+@public("trio_crawler")
 class ArgumentError(ValueError):
     """An argument has an invalid value; the message says which values are valid.
 
@@ -35,8 +36,6 @@ class ArgumentError(ValueError):
     ...     print(error.argument, "|", error, "|", error.named("--depth"))
     max_depth | max_depth must be 0 or more, not -1 | --depth must be 0 or more, not -1
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(self, argument: str, rest: str, *, each: bool = False) -> None:
         super().__init__(argument, rest)

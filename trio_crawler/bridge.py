@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import anyio
 import trio
 
-from trio_crawler.arguments import check_callable, check_kind
+from trio_crawler.arguments import check_callable, check_kind, public
 from trio_crawler.crawler import Crawler
 from trio_crawler.engine.outbox import SECOND_READER, Caught, raise_bare
 from trio_crawler.model import Outcome, Reason, Statistics
@@ -26,6 +26,7 @@ _Open: TypeAlias = Callable[[], Crawler | AbstractAsyncContextManager[Crawler]]
 _CRAWLER = "a Crawler, or an async context manager of one (see contextlib.asynccontextmanager)"
 
 
+@public("trio_crawler")
 class BridgedOutcomes(AsyncIterator[Outcome]):
     """The outcomes of a crawl, as `bridged` yields them; each item is a checkpoint.
 
@@ -41,8 +42,6 @@ class BridgedOutcomes(AsyncIterator[Outcome]):
     >>> asyncio.run(count())
     3
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(
         self,
@@ -65,6 +64,7 @@ class BridgedOutcomes(AsyncIterator[Outcome]):
         self._stop(reason)
 
 
+@public("trio_crawler")
 def bridged(open_crawler: _Open) -> AbstractAsyncContextManager[BridgedOutcomes]:
     """Crawl in a program under asyncio: `async with` this, then `async for` over the outcomes.
 
@@ -82,9 +82,6 @@ def bridged(open_crawler: _Open) -> AbstractAsyncContextManager[BridgedOutcomes]
     if isinstance(open_crawler, AbstractAsyncContextManager):
         raise TypeError(f"open_crawler must be a function, not what it returns: {open_crawler!r}")
     return _bridged(open_crawler)
-
-
-bridged.__module__ = "trio_crawler"
 
 
 @asynccontextmanager

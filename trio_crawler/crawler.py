@@ -11,6 +11,7 @@ from typing import NoReturn
 import httpx
 import trio
 
+from trio_crawler.arguments import public
 from trio_crawler.engine.build import Engine
 from trio_crawler.engine.handler import Retry, fetch_once, url_noted
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, BareExceptions, Outbox, outcome_block
@@ -23,6 +24,7 @@ from trio_crawler.policy.settings import Checks, Limits, Order, Politeness
 from trio_crawler.policy.traps import Traps
 
 
+@public("trio_crawler")
 class Crawler:
     """Crawl from the seeds: fetch each URL that the scope admits, once.
 
@@ -56,8 +58,6 @@ class Crawler:
     200 http://site.test/a
     404 http://site.test/gone
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(
         self,

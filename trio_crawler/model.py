@@ -14,7 +14,7 @@ import httpx
 import msgspec
 import webencodings
 
-from trio_crawler.arguments import check_kind, check_whole
+from trio_crawler.arguments import check_kind, check_whole, public
 from trio_crawler.facts import PageFacts
 from trio_crawler.link import Link
 from trio_crawler.reason import NOT_WHOLE, Kind, Reason, of_kind
@@ -43,10 +43,9 @@ __all__ = [
 ]
 
 
+@public("trio_crawler")
 class Phase(StrEnum):
     """The phase in which a fetch failed."""
-
-    __module__ = "trio_crawler"
 
     RESOLVE = "resolve"
     CONNECT = "connect"
@@ -111,6 +110,7 @@ class Validator(NamedTuple):
     began: float | None = None
 
 
+@public("trio_crawler")
 class Fault(Record, frozen=True):
     """A fetch that failed: `reason` is for programs, `detail` is a sentence for people.
 
@@ -118,8 +118,6 @@ class Fault(Record, frozen=True):
     of the request that failed, if that was not the request for the URL itself: `Purpose.ROBOTS` if
     the robots.txt of its host could not be fetched.
     """
-
-    __module__ = "trio_crawler"
 
     reason: Reason
     detail: str = ""
@@ -133,6 +131,7 @@ class Fault(Record, frozen=True):
         check_kind("the about of a Fault", self.about, Purpose | None, "a Purpose or None")
 
 
+@public("trio_crawler")
 class Job(msgspec.Struct, frozen=True):
     """One `url` to be fetched; `msgspec.structs.replace` makes a changed copy.
 
@@ -148,8 +147,6 @@ class Job(msgspec.Struct, frozen=True):
     walk found its URL, outside the crawl, fine.
     """
 
-    __module__ = "trio_crawler"
-
     url: str
     depth: int = 0
     redirects: int = 10
@@ -164,6 +161,7 @@ class Job(msgspec.Struct, frozen=True):
     recalled: bool = False
 
 
+@public("trio_crawler")
 class Response(Record, frozen=True):
     """One HTTP response: the status, the headers and the body, content-decoded.
 
@@ -175,7 +173,6 @@ class Response(Record, frozen=True):
     Raises TypeError or ValueError, naming the field, for a value that it cannot have.
     """
 
-    __module__ = "trio_crawler"
     _unshown = frozenset({"body", "request"})
 
     status: int
@@ -199,6 +196,7 @@ Answer: TypeAlias = Response | Fault
 """What a fetch returns for a job."""
 
 
+@public("trio_crawler")
 class Fetch(Protocol):
     """Fetch one URL, once: any `async (job) -> Response | Fault`.
 
@@ -228,16 +226,12 @@ class Fetch(Protocol):
     def __call__(self, job: Job, /) -> Awaitable[Answer]: ...
 
 
-Fetch.__module__ = "trio_crawler"
-
-
+@public("trio_crawler.frontier")
 class Attempt(msgspec.Struct, frozen=True):
     """One fetch of a job: its answer, and its seconds from the start to the end of the body.
 
     `job.tries` counts it. `names` are those of the answer's fields, in lower case, with spaces.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     job: Job
     answer: Answer
@@ -281,6 +275,7 @@ class _Outcome(Record, frozen=True):
         return None
 
 
+@public("trio_crawler")
 class Page(_Outcome, frozen=True):
     """The outcome of a `url` that was answered, with any `status` but a redirect.
 
@@ -309,7 +304,6 @@ class Page(_Outcome, frozen=True):
     that was read from a crawl directory is empty; `body_size` is its original size.
     """
 
-    __module__ = "trio_crawler"
     _unshown = frozenset("headers body links rejected anchors found targets facts".split())
 
     url: str
@@ -349,6 +343,7 @@ class Page(_Outcome, frozen=True):
         return webencodings.decode(self.body, self.charset or "utf-8", "replace")[0]
 
 
+@public("trio_crawler")
 class Redirect(_Outcome, frozen=True):
     """The outcome of a `url` that redirects; `rejected` is why `target` was not admitted.
 
@@ -356,8 +351,6 @@ class Redirect(_Outcome, frozen=True):
     its `Job`. If the URL is admitted again, another outcome follows. `fragment` is that of its
     Location, which takes the place of that of a link (RFC 9110, 10.2.2), or "".
     """
-
-    __module__ = "trio_crawler"
 
     url: str
     status: int
@@ -371,6 +364,7 @@ class Redirect(_Outcome, frozen=True):
     fragment: str = ""
 
 
+@public("trio_crawler")
 class Failure(_Outcome, frozen=True):
     """The outcome of a `url` whose last attempt failed; `tries` is 0 if it was never fetched.
 
@@ -379,8 +373,6 @@ class Failure(_Outcome, frozen=True):
     fetched. `target` is that of the last redirect if `reason` is `TOO_MANY_REDIRECTS`. `depth`,
     `referrer`, `seconds` and `again` are those of a `Page`.
     """
-
-    __module__ = "trio_crawler"
 
     url: str
     reason: Reason
@@ -395,13 +387,12 @@ class Failure(_Outcome, frozen=True):
     again: bool = False
 
 
+@public("trio_crawler")
 class Skipped(_Outcome, frozen=True):
     """The outcome of a `url` that was admitted but never fetched, for a `reason`.
 
     `depth`, `referrer` and `again` are those of its `Job`; with `again` it was fetched before.
     """
-
-    __module__ = "trio_crawler"
 
     url: str
     reason: Reason
@@ -410,6 +401,7 @@ class Skipped(_Outcome, frozen=True):
     again: bool = False
 
 
+@public("trio_crawler")
 class Checked(_Outcome, frozen=True):
     """The outcome of a `url` outside the crawl that was only checked: its links are not followed.
 
@@ -421,7 +413,6 @@ class Checked(_Outcome, frozen=True):
     `Page`, and so are `targets`; `fragment` is that of a `Redirect`.
     """
 
-    __module__ = "trio_crawler"
     _unshown = frozenset({"targets"})
 
     url: str
@@ -475,6 +466,7 @@ class Sitemap(Record, frozen=True):
     fetched: bool = True
 
 
+@public("trio_crawler")
 class Statistics(Record, frozen=True):
     """The counts of a crawl at one moment.
 
@@ -483,8 +475,6 @@ class Statistics(Record, frozen=True):
     each URL, `rejected` the rejected links of each page; `bytes` is the size of all bodies of
     pages, `seconds` the duration of the crawl. A URL that was admitted again counts twice.
     """
-
-    __module__ = "trio_crawler"
 
     admitted: int = 0
     pages: int = 0

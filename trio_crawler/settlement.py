@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from trio_crawler.arguments import public
 from trio_crawler.model import Answer, Job, Listing, Outcome, Response, Sitemap, Validator
 from trio_crawler.policy.robots import Rules
 
 
+@public("trio_crawler.frontier")
 class RobotsRules(msgspec.Struct, frozen=True):
     """The robots.txt at `url` was read, and has these rules.
 
@@ -20,8 +22,6 @@ class RobotsRules(msgspec.Struct, frozen=True):
     `rejected` are the sitemaps that the file names but the crawl does not fetch.
     """
 
-    __module__ = "trio_crawler.frontier"
-
     url: str
     rules: Rules
     validator: Validator | None = None
@@ -29,49 +29,44 @@ class RobotsRules(msgspec.Struct, frozen=True):
     rejected: tuple[Sitemap, ...] = ()
 
 
+@public("trio_crawler.frontier")
 class RobotsRenewed(msgspec.Struct, frozen=True):
     """The old rules of the robots.txt at `url` are valid for `seconds` more."""
-
-    __module__ = "trio_crawler.frontier"
 
     url: str
     seconds: float
 
 
+@public("trio_crawler.frontier")
 class RobotsMissing(msgspec.Struct, frozen=True):
     """The robots.txt at `url` could not be fetched, as `answer` says."""
-
-    __module__ = "trio_crawler.frontier"
 
     url: str
     answer: Answer
 
 
+@public("trio_crawler.frontier")
 class RobotsMoved(msgspec.Struct, frozen=True):
     """A robots.txt was redirected; `job` fetches its target."""
-
-    __module__ = "trio_crawler.frontier"
 
     job: Job
 
 
+@public("trio_crawler.frontier")
 class ProbeAnswered(msgspec.Struct, frozen=True):
     """The page at `url` was fetched again, to see whether its host is back; `answer` came."""
-
-    __module__ = "trio_crawler.frontier"
 
     url: str
     answer: Answer
 
 
+@public("trio_crawler.frontier")
 class SitemapRead(msgspec.Struct, frozen=True):
     """A sitemap was read, or will not be; `sitemap` is None if it redirects or the crawl ended.
 
     `listings` are its entries, by the seen key of the URL; `rejected` are the sitemaps that it
     names but the crawl does not fetch.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     sitemap: Sitemap | None
     listings: Mapping[str, Listing] = {}
@@ -84,6 +79,7 @@ Learned: TypeAlias = (
 """A new fact about a host, for the record of the host and for the store."""
 
 
+@public("trio_crawler.frontier")
 class Repeated(msgspec.Struct, frozen=True):
     """How the second fetch of a page that a refresh fetched twice differs from the first.
 
@@ -92,13 +88,12 @@ class Repeated(msgspec.Struct, frozen=True):
     had.
     """
 
-    __module__ = "trio_crawler.frontier"
-
     blocks: bytes
     retitled: bool = False
     links: tuple[str, ...] = ()
 
 
+@public("trio_crawler.frontier")
 class Settlement(msgspec.Struct, frozen=True):
     """The end of one job, and the jobs that follow from it.
 
@@ -107,8 +102,6 @@ class Settlement(msgspec.Struct, frozen=True):
     `Frontier.add` admitted them before. `size` is about the bytes of memory that the outcome
     takes. `repeated` is set for a page that was fetched twice.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     job: Job
     outcome: Outcome | None = None

@@ -11,7 +11,7 @@ from itertools import count
 import httpx
 import trio
 
-from trio_crawler.arguments import check_function, check_kind
+from trio_crawler.arguments import check_function, check_kind, public
 from trio_crawler.net.statistics import CookieStatistics
 from trio_crawler.page import urls
 from trio_crawler.policy.headers import parse_http_date
@@ -74,6 +74,7 @@ class _Jar:
             self.size -= cookie.size
 
 
+@public("trio_crawler.net")
 class CookieStore:
     """The cookies of a crawl, in memory, by RFC 6265 and its successor draft (6265bis).
 
@@ -94,8 +95,6 @@ class CookieStore:
     ('session=1', None)
     >>> fetch = HttpFetch(cookies=store)
     """
-
-    __module__ = "trio_crawler.net"
 
     def __init__(
         self,

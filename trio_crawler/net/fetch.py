@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import trio
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_function
+from trio_crawler.arguments import ArgumentError, check_flag, check_function, public
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.net.dial.resolve import Resolver
 from trio_crawler.net.errors import FetchError
@@ -47,6 +47,7 @@ _MAX_SITES = 10_000
 _AFTER_SCHEME = len("https://")
 
 
+@public("trio_crawler")
 class HttpFetch(Fetcher):
     """Fetch a URL with one request, over HTTP/1.1 by default.
 
@@ -116,8 +117,6 @@ class HttpFetch(Fetcher):
     >>> answer.reason, answer.phase
     (<Reason.CONNECTION_REFUSED: 'connection_refused'>, <Phase.CONNECT: 'connect'>)
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_path,
     check_whole,
+    public,
 )
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Answer, Fault, Fetch, Job, Phase, Reason, Response, Validator
@@ -60,6 +61,7 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
+@public("trio_crawler.net")
 class FolderFetch:
     """Fetch URLs from a folder of files, without a server.
 
@@ -110,8 +112,6 @@ class FolderFetch:
     >>> trio.run(Crawler([fetch.base_url], fetch=fetch).crawl).pages
     2
     """
-
-    __module__ = "trio_crawler.net"
 
     def __init__(
         self,

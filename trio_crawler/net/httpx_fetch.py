@@ -12,7 +12,7 @@ import httpx
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_kind, public
 from trio_crawler.model import Fault, Phase, Reason
 from trio_crawler.net.errors import (
     FetchError,
@@ -72,6 +72,7 @@ _ENDED = "disconnected"
 _NO_SOCKET = "all its connections are in use: use fewer workers, or give it more (httpx.Limits)"
 
 
+@public("trio_crawler")
 class HttpxFetch(Fetcher):
     """Fetch a URL with one GET request, by an `httpx.AsyncClient` or `httpx.AsyncBaseTransport`.
 
@@ -108,8 +109,6 @@ class HttpxFetch(Fetcher):
     >>> trio.run(crawl).pages
     2
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(
         self,

@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from trio_crawler.arguments import public
 
+
+@public("trio_crawler.net")
 class WireStatistics(msgspec.Struct, frozen=True):
     """The connections and bytes of a wire.
 
@@ -22,8 +25,6 @@ class WireStatistics(msgspec.Struct, frozen=True):
     (0, 0, 0)
     """
 
-    __module__ = "trio_crawler.net"
-
     open: int = 0
     idle: int = 0
     made: int = 0
@@ -33,6 +34,7 @@ class WireStatistics(msgspec.Struct, frozen=True):
     bytes_out: int = 0
 
 
+@public("trio_crawler.net")
 class FetchStatistics(msgspec.Struct, frozen=True):
     """The number of requests, and the `bytes` of response bodies as sent (encoded).
 
@@ -47,13 +49,12 @@ class FetchStatistics(msgspec.Struct, frozen=True):
     1
     """
 
-    __module__ = "trio_crawler.net"
-
     requests: int = 0
     bytes: int = 0
     wire: WireStatistics | None = None
 
 
+@public("trio_crawler.net")
 class CookieStatistics(NamedTuple):
     """The number of hosts that have cookies, and the number of cookies.
 
@@ -63,6 +64,3 @@ class CookieStatistics(NamedTuple):
 
     hosts: int
     cookies: int
-
-
-CookieStatistics.__module__ = "trio_crawler.net"

@@ -9,6 +9,7 @@ from trio_crawler.arguments import (
     check_function,
     check_kind,
     check_whole,
+    public,
     several_of,
     several_strings,
 )
@@ -30,6 +31,7 @@ _KINDS = (
 )
 
 
+@public("trio_crawler.report")
 @dataclass(frozen=True, slots=True)
 class CrawlFacts:
     """The facts about a crawl that its report needs besides the outcomes; see `Report.text`.
@@ -72,8 +74,6 @@ class CrawlFacts:
     >>> print(report.text(facts).splitlines()[0])
     Crawl of https://e.org/: no page was fetched, 1 broken link
     """
-
-    __module__ = "trio_crawler.report"
 
     statistics: Statistics
     workers: int

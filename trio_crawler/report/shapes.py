@@ -7,6 +7,7 @@ import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 
+from trio_crawler.arguments import public
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
@@ -23,6 +24,7 @@ _LISTED = 10
 _LEAST_PAGES = 20
 
 
+@public("trio_crawler.report")
 @dataclass(frozen=True, slots=True)
 class Shape:
     r"""One kind of URLs of a crawl.
@@ -41,8 +43,6 @@ class Shape:
     >>> shape.cost
     22
     """
-
-    __module__ = "trio_crawler.report"
 
     url: str
     fetched: int

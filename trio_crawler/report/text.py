@@ -60,6 +60,7 @@ class _Joined(NamedTuple):
     left_out: LeftOut
 
 
+@public("trio_crawler.report")
 class Report:
     """A report about the outcomes of a crawl, as text; the outcomes come in any order.
 
@@ -80,8 +81,6 @@ class Report:
     >>> print(trio.run(crawl).splitlines()[-1])
     admitted 2 = 2 pages + 0 redirects + 0 failures + 0 skipped
     """
-
-    __module__ = "trio_crawler.report"
 
     def __init__(
         self, why: bool = False, full: bool = False, *, ledger: Ledger | None = None

@@ -20,6 +20,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_number,
     check_whole,
+    public,
 )
 from trio_crawler.model import (
     Checked,
@@ -54,6 +55,7 @@ _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [first + second for first in _BASE32 for second in _BASE32]
 
 
+@public("trio_crawler.report")
 class Warc:
     """An encoder for the WARC records of a crawl; the records of one URL are adjacent.
 
@@ -89,8 +91,6 @@ class Warc:
     >>> trio.run(archive).count(b"WARC-Type: response")  # that of robots.txt, too
     2
     """
-
-    __module__ = "trio_crawler.report"
 
     def __init__(
         self,

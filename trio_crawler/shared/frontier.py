@@ -29,6 +29,7 @@ from trio_crawler.arguments import (
     check_number,
     check_path,
     check_whole,
+    public,
 )
 from trio_crawler.frontier.protocol import FrontierStatistics
 from trio_crawler.frontier.url_index import StoredJob
@@ -92,6 +93,7 @@ class _Changes:
     spent: int = 0
 
 
+@public("trio_crawler.shared")
 class SharedFrontier:
     """The frontier of one worker of a crawl that several share by a `store`.
 
@@ -118,8 +120,6 @@ class SharedFrontier:
     `ended` is why it was ended early, None if it was not. `run` raises Refused if the store has
     given its hosts to others.
     """
-
-    __module__ = "trio_crawler.shared"
 
     hosts: Hosts
 

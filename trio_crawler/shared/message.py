@@ -11,6 +11,7 @@ from zlib import crc32
 
 import msgspec
 
+from trio_crawler.arguments import public
 from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import authority, seen_key
@@ -35,6 +36,7 @@ _REFUSALS = {
 }
 
 
+@public("trio_crawler.shared")
 class Refused(Unusable):
     """The store has refused a message, and changed nothing; the text is one line for people.
 
@@ -46,13 +48,12 @@ class Refused(Unusable):
     'TAKEN'
     """
 
-    __module__ = "trio_crawler.shared"
-
     def __init__(self, reason: str) -> None:
         super().__init__(_REFUSALS.get(reason, reason))
         self.reason = reason
 
 
+@public("trio_crawler.shared")
 class SharedStore(Protocol):
     """A store of one crawl that workers share.
 
@@ -62,9 +63,6 @@ class SharedStore(Protocol):
 
     async def call(self, command: str, message: bytes, /) -> bytes:
         """Run a `command` ("join", "work" or "leave") with a `message`; return the reply."""
-
-
-SharedStore.__module__ = "trio_crawler.shared"
 
 
 class Join(msgspec.Struct, array_like=True):

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 import trio
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_kind, public
 from trio_crawler.reason import Reason
 from trio_crawler.shared.message import Refused, packed
 from trio_crawler.store.errors import StoreError, Unusable
@@ -46,6 +46,7 @@ _ENDS = re.compile("[/?#]").search
 _INSTALL = "needs coredis: pip install 'trio-crawler[machines]'"
 
 
+@public("trio_crawler.shared")
 class SharedCounts(msgspec.Struct, frozen=True):
     """The counts of a shared crawl: its jobs, `added`, `done`, and `out` with workers.
 
@@ -55,8 +56,6 @@ class SharedCounts(msgspec.Struct, frozen=True):
     a name are the machine, the number of the process and a word: web1:4711:5a91309d902d4c2b.
     """
 
-    __module__ = "trio_crawler.shared"
-
     added: int
     done: int
     out: int
@@ -65,6 +64,7 @@ class SharedCounts(msgspec.Struct, frozen=True):
     hosts: tuple[int, ...]
 
 
+@public("trio_crawler.shared")
 class RedisStore:
     """The store of one crawl; see `SharedStore`.
 
@@ -72,8 +72,6 @@ class RedisStore:
     `opened_store` makes one. `mends` is whether the server must write its file anew when it has
     started: see `_load`.
     """
-
-    __module__ = "trio_crawler.shared"
 
     def __init__(self, client: Any, crawl: str, *, mends: bool = True) -> None:
         self._client, self._mends = client, mends
@@ -178,6 +176,7 @@ class RedisStore:
         return removed
 
 
+@public("trio_crawler.shared")
 def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore]:
     """Connect to the server at `url`, such as redis://host:6379/0 or unix:///path; close it then.
 
@@ -191,9 +190,6 @@ def opened_store(url: str, crawl: str) -> AbstractAsyncContextManager[RedisStore
     check_kind("url", url, str, "the URL of a server")
     check_kind("crawl", crawl, str, "a name")
     return _opened(url, crawl)
-
-
-opened_store.__module__ = "trio_crawler.shared"
 
 
 @asynccontextmanager

@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trio_crawler.arguments import public
+
 if TYPE_CHECKING:
     import sqlite3
 
 
+@public("trio_crawler")
 class StoreError(Exception):
     """A crawl directory cannot be used.
 
@@ -27,9 +30,8 @@ class StoreError(Exception):
     nothing-here: there is no crawl in it: give the directory of a crawl
     """
 
-    __module__ = "trio_crawler"
 
-
+@public("trio_crawler.store")
 class DifferentCrawl(StoreError):
     """A crawl directory, or a store that is shared, holds a crawl with another meaning.
 
@@ -40,8 +42,6 @@ class DifferentCrawl(StoreError):
     >>> error.named({"depth": "--depth"}).partition(": give")[0]
     'site: it holds another crawl (--depth was 2, now it is 3)'
     """
-
-    __module__ = "trio_crawler.store"
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class DifferentCrawl(StoreError):
         return f"{self._directory}: it holds another crawl ({told}): {self._remedy}"
 
 
+@public("trio_crawler.store")
 class InUse(StoreError):
     """Another crawl is using the directory, or the file of a stream."""
 
-    __module__ = "trio_crawler.store"
 
-
+@public("trio_crawler.store")
 class Unusable(StoreError):
     """A server cannot be the store of a shared crawl, or has no crawl of that name.
 
@@ -94,8 +94,6 @@ class Unusable(StoreError):
     ...     print(str(error).partition(",")[0])
     give the URL of a server
     """
-
-    __module__ = "trio_crawler.store"
 
 
 _RESUME = "then start the crawl again: it resumes where it stopped"

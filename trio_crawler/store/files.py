@@ -7,7 +7,7 @@ import os
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from trio_crawler.arguments import check_whole
+from trio_crawler.arguments import check_whole, public
 from trio_crawler.store.errors import InUse, check_plain, file_errors, printable
 
 LOCK_FILE = "lock"
@@ -41,6 +41,7 @@ def sync_directory(directory: Path) -> None:
         os.close(file)
 
 
+@public("trio_crawler.store")
 class FileLock:
     """An exclusive lock on an open file, until `release` or the end of the process.
 
@@ -55,8 +56,6 @@ class FileLock:
     ...     lock.release()
     locked
     """
-
-    __module__ = "trio_crawler.store"
 
     def __init__(self, file: int) -> None:
         check_whole("file", file)

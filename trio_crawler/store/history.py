@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx
 
-from trio_crawler.arguments import check_flag, check_kind, check_path, check_whole
+from trio_crawler.arguments import check_flag, check_kind, check_path, check_whole, public
 from trio_crawler.model import Listing, Outcome, Purpose, Sitemap, Statistics
 from trio_crawler.page.urls import normalise, seen_key
 from trio_crawler.policy.settings import HostStatistics
@@ -19,6 +19,7 @@ from trio_crawler.store.streams import is_own_file
 from trio_crawler.store.walk import Walk
 
 
+@public("trio_crawler")
 class History:
     """The contents of a crawl directory, also while a crawl writes to it; `with` closes it.
 
@@ -39,8 +40,6 @@ class History:
     (1, <End.FINISHED: 'finished'>, 2)
     >>> history.close()
     """
-
-    __module__ = "trio_crawler"
 
     def __init__(self, directory: str | Path) -> None:
         check_path("directory", directory)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from trio_crawler.arguments import public
 from trio_crawler.model import Fault, Phase, Purpose, Reason
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.store.database import Database, Number, Row, Time, checked, parsed
@@ -20,6 +21,7 @@ from trio_crawler.store.rows import column_value
 from trio_crawler.store.walk import Walk, last_number
 
 
+@public("trio_crawler.store")
 class End(StrEnum):
     """How a run ended; the column `how` of the table `runs` has the value.
 
@@ -38,14 +40,13 @@ class End(StrEnum):
     True ['http://site.test/a']
     """
 
-    __module__ = "trio_crawler.store"
-
     FINISHED = "finished"
     STOPPED = "stopped"
     SPENT = "spent"
     CUT_SHORT = "cut short"
 
 
+@public("trio_crawler.store")
 @dataclass(frozen=True, slots=True)
 class Run:
     """One start of a crawl.
@@ -57,8 +58,6 @@ class Run:
     nothing more was fetched: the argument of `Crawler.stop`, or the budget that was used up. It is
     None for a run that finished, and for one that only an exception or a cancellation ended.
     """
-
-    __module__ = "trio_crawler.store"
 
     number: int
     walk: int

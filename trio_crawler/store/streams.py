@@ -9,7 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from trio_crawler.arguments import check_callable, check_flag, check_kind, check_path, check_whole
+from trio_crawler.arguments import (
+    check_callable,
+    check_flag,
+    check_kind,
+    check_path,
+    check_whole,
+    public,
+)
 from trio_crawler.model import Outcome
 from trio_crawler.store import opening
 from trio_crawler.store.database import Count, Database
@@ -41,6 +48,7 @@ _SHARED = 0o666
 _OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", LOCK_FILE})
 
 
+@public("trio_crawler.store")
 class Stream:
     """A file of records at `path`; the database has the number of its `committed` bytes.
 
@@ -66,8 +74,6 @@ class Stream:
     >>> len(Path("site.jsonl").read_text().splitlines())
     2
     """
-
-    __module__ = "trio_crawler.store"
 
     def __init__(
         self,
