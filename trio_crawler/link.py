@@ -3,12 +3,9 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from trio_crawler.arguments import public
-
 __all__ = ["ASSET_KINDS", "PAGE_KINDS", "Link", "LinkKind"]
 
 
-@public("trio_crawler.page")
 class LinkKind(StrEnum):
     """The kind of a link, by the element, attribute, header or rule that contains it.
 
@@ -20,6 +17,8 @@ class LinkKind(StrEnum):
       `PRELOAD` (also modulepreload and prefetch) and `MANIFEST`.
     - `FORM` is the action of a form or of a button.
     """
+
+    __module__ = "trio_crawler.page"
 
     A = "a"
     FRAME = "frame"
@@ -46,7 +45,6 @@ ASSET_KINDS = frozenset(LinkKind) - PAGE_KINDS - {LinkKind.FORM}
 """The kinds of links to the parts of a page, which are asked for but not crawled."""
 
 
-@public("trio_crawler.page")
 class Link(NamedTuple):
     """One link of a page, a style sheet or a manifest.
 
@@ -71,3 +69,6 @@ class Link(NamedTuple):
     as_written: str = ""
     nofollow: bool = False
     malformed: bool = False
+
+
+Link.__module__ = "trio_crawler.page"
