@@ -36,7 +36,7 @@ def read() -> object:
     compiled, signals = accelerator.text, text_digest._SIGNALS
     assert compiled is not None
     text, hints = compiled.decoded(compiled.visible(SOURCE)), compiled.hints(signals)
-    return compiled.words(text, signals, hints, 10), compiled.blocks(text, hints, bytes.strip)
+    return compiled.words(text, signals, hints, 10, bytes.upper)
 
 
 def main(reader: Callable[[], object]) -> None:

@@ -65,18 +65,18 @@ def test_only_parts_that_an_expression_can_change_are_returned(compiled):
     far = " x" * 30
     text = f"server 12{far} generated{far} 5 hits{far} hits {far} 7 views"
     signals = text_digest._SIGNALS
-    words, parts = compiled.words(text.encode(), signals, compiled.hints(signals), 10)
+    words, parts, _ = compiled.words(text.encode(), signals, compiled.hints(signals), 10, bytes)
     assert words.decode() == " ".join(text.split())
     assert [words[begin:end].split()[9] for begin, end in parts] == [b"5", b"7"]
 
 
 @for_each("count", [1, 127, 128, 129, 1_000, 50_000])
 @for_each("distinct", [1, 7, 100_000])
-def test_blocks_are_grouped_as_in_python(compiled, count, distinct, monkeypatch):
+def test_blocks_are_grouped_as_in_python(count, distinct, monkeypatch):
     visible = b"\x0b".join(b"text %d" % (number % distinct) for number in range(count))
-    blocks = compiled.blocks(visible)
+    *_, blocks = text_digest._words(visible)
     monkeypatch.setattr(accelerator, "text", None)
-    assert blocks == text_digest._blocks(visible, folded=False)
+    assert blocks == text_digest._blocks(visible)
     assert 2 <= len(blocks) <= 2 * text_digest.MOST_BLOCKS
 
 
@@ -120,8 +120,7 @@ def test_other_threads_run_while_a_large_text_is_read(compiled):
         lambda: compiled.visible(b"<p>" * 1_000_000),
         lambda: compiled.outline(b"<p>" * 1_000_000),
         lambda: compiled.decoded(b"&#64;" * 1_000_000),
-        lambda: compiled.blocks(b"a\v" * 1_000_000),
-        lambda: compiled.words(b"a " * 1_000_000, signals, hints, 10),
+        lambda: compiled.words(b"a\v" * 1_000_000, signals, hints, 10, bytes),
     ):
         gate, ran = threading.Lock(), threading.Event()
         gate.acquire()
@@ -165,13 +164,10 @@ def test_wrong_arguments_are_refused(compiled):
         compiled.visible("text")
     with pytest.raises(TypeError, match="bytes"):
         compiled.outline("text")
+    signals = frozenset({b"views"})
     with pytest.raises(TypeError, match="bytes"):
-        compiled.blocks(None)
-    with pytest.raises(TypeError, match="bytes"):
-        compiled.blocks(b"ago views", compiled.hints(frozenset({b"views"})), len)
+        compiled.words(b"1 views", signals, compiled.hints(signals), 10, len)
     with pytest.raises(ValueError, match="hints"):
-        compiled.blocks(b"a", b"", bytes)
-    with pytest.raises(ValueError, match="hints"):
-        compiled.words(b"a", frozenset(), b"", 10)
+        compiled.words(b"a", signals, b"", 10, bytes)
     with pytest.raises(ValueError, match="has not 3 to 12 bytes"):
         compiled.hints(frozenset({b"ab"}))

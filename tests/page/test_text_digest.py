@@ -11,7 +11,7 @@ from trio_crawler.page.text_digest import _folded, _words, page_text, visible_te
 
 
 def stable_text(source: bytes, *, xml: bool = False) -> bytes:
-    return _folded(*_words(visible_text(source, xml=xml)))
+    return _folded(*_words(visible_text(source, xml=xml))[:2])
 
 
 def text(source: str, *, xml: bool = False) -> str:

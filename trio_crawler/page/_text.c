@@ -7,6 +7,9 @@
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define LARGE (64 * 1024) /* bytes; for more the lock of the interpreter is released */
 #define SLICE 4096        /* words, after which other threads may run */
@@ -100,13 +103,56 @@ static const byte *after_open(const byte *open, const byte *end, byte *stands)
     return after_tag(next, end);
 }
 
+#ifdef __GNUC__
+#define count_zeros __builtin_ctzll
+#else
+static int count_zeros(uint64_t bits)
+{
+    int count = 0;
+    for (; !(bits & 1); bits >>= 1) count++;
+    return count;
+}
+#endif
+
+#ifdef __SSE2__
+/* Return the bits of those of 16 bytes that are `c`. */
+static unsigned bits_of(const byte *at, byte c)
+{
+    __m128i text = _mm_loadu_si128((const __m128i *)at);
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c)));
+}
+#endif
+
 /* Write the text of a page with a space for what is unseen and a break for each tag. */
 static byte *write_visible(const byte *at, const byte *end, byte *out)
 {
     while (at < end) {
-        const byte *open = find(at, end, '<');
-        memcpy(out, at, open - at);
-        out += open - at;
+        const byte *open = NULL;
+#ifdef __SSE2__
+        /* Most texts and tags are so short that a call for each takes longer. */
+        if (end - at >= 48) {
+            unsigned found = bits_of(at, '<');
+            memcpy(out, at, 16);
+            if (found) {
+                open = at + count_zeros(found);
+                out += open - at;
+                byte first = open[1] | 0x20;
+                found = bits_of(open + 1, '>');
+                if (found && (first == '/' || (first >= 'a' && first <= 'z'))
+                    && first != 's' && first != 'n' && first != 't'
+                    && !(bits_of(open + 1, '<') & (found ^ (found - 1)))) {
+                    at = open + 2 + count_zeros(found);
+                    *out++ = BREAK;
+                    continue;
+                }
+            }
+        }
+#endif
+        if (open == NULL) {
+            open = find(at, end, '<');
+            memcpy(out, at, open - at);
+            out += open - at;
+        }
         if (open == end) break;
         at = after_open(open, end, out++);
     }
@@ -381,117 +427,135 @@ static int close_span(Around *around, const byte *text)
     return kept != NULL;
 }
 
-/* Copy a byte, and those after it up to one that may be a space; return the end of the copy.
- *
- * Eight bytes are copied at once: at `out` there is room for what is left of the source. */
-static byte *copy_to_low(const byte **from, const byte *end, byte *out)
+/* Return the bits of those of the next 64 bytes that are spaces; what is after the end is one. */
+static uint64_t spaces_at(const byte *at, const byte *end, uint64_t *breaks)
 {
-    const byte *at = *from;
-    *out++ = *at++;
-#if defined __GNUC__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    for (uint64_t eight; end - at >= 8; at += 8, out += 8) {
-        memcpy(&eight, at, 8);
-        memcpy(out, &eight, 8);
-        uint64_t low = (eight - 0x2121212121212121u) & ~eight & 0x8080808080808080u;
-        if (low == 0) continue;
-        Py_ssize_t count = __builtin_ctzll(low) / 8;
-        *from = at + count;
-        return out + count;
+    uint64_t spaces = end - at < 64 ? ~(uint64_t)0 << (end - at) : 0;
+    *breaks = 0;
+#ifdef __SSE2__
+    uint64_t found = 0;
+    for (int part = 0; end - at >= 64 && part < 64; part += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(at + part));
+        __m128i tab = _mm_sub_epi8(text, _mm_set1_epi8('\t'));
+        __m128i low = _mm_cmpeq_epi8(tab, _mm_min_epu8(tab, _mm_set1_epi8('\r' - '\t')));
+        low = _mm_or_si128(low, _mm_cmpeq_epi8(text, _mm_set1_epi8(' ')));
+        found |= (uint64_t)(unsigned)_mm_movemask_epi8(low) << part;
+        *breaks |= (uint64_t)bits_of(at + part, BREAK) << part;
     }
+    if (end - at >= 64) return found;
 #endif
-    while (at < end && *at > ' ') *out++ = *at++;
-    *from = at;
-    return out;
+    for (int each = 0; each < 64 && each < end - at; each++) {
+        spaces |= (uint64_t)is_space(at[each]) << each;
+        *breaks |= (uint64_t)(at[each] == BREAK) << each;
+    }
+    return spaces;
+}
+
+/* A text between two breaks: as it is, and with one space between its words. */
+typedef struct {
+    const byte *begin, *end, *words;
+    int has_signal;
+} Block;
+
+/* Whether an expression may change a block that ends at `out`: one of its spans. */
+static int may_change(const Block *block, const Around *around, const byte *text, const byte *out)
+{
+    const Span *kept = around->spans.items;
+    Py_ssize_t begin = block->words - text, open = around->span.begin;
+    if (!block->has_signal) return 0;
+    if (around->spans.count && kept[around->spans.count - 1].end > begin) return 1;
+    return is_volatile(text + (open > begin ? open : begin), out);
+}
+
+/* Add the CRC-32 of a block: of what `change` returns for its words, unless that is NULL, if that
+ * differs. Return whether it is done; else there is an exception. */
+static int add_block(Array *sums, const Block *block, const byte *out, PyObject *change)
+{
+    uint32_t *sum = added(sums, sizeof *sum);
+    if (sum == NULL) return PyErr_NoMemory() != NULL;
+    *sum = crc_of(block->begin, block->end);
+    if (change == NULL) return 1;
+    Py_ssize_t length = out - block->words;
+    PyObject *text = PyObject_CallFunction(change, "y#", block->words, length);
+    if (text == NULL) return 0;
+    if (PyBytes_Check(text)) {
+        const byte *at = (const byte *)PyBytes_AS_STRING(text);
+        Py_ssize_t changed = PyBytes_GET_SIZE(text);
+        if (changed != length || memcmp(at, block->words, length)) *sum = crc_of(at, at + changed);
+    } else PyErr_Format(PyExc_TypeError, "bytes are needed");
+    Py_DECREF(text);
+    return !PyErr_Occurred();
 }
 
 #define RING 16 /* more than `around` */
 
-/* Write the words with one space between them; the spans around signals go to `around`.
+/* Write the words with one space between them; the spans around signals go to `around`, and the
+ * CRC-32 of each block to `sums`.
  *
  * Return the end of the text; NULL with an exception. */
 static byte *write_words(
     const byte *at, const byte *end, byte *text, Around *around, PyObject *signals,
-    const byte *hints)
+    const byte *hints, Array *sums, PyObject *change)
 {
     byte *out = text;
     Py_ssize_t starts[RING], place = 0; /* the last words begin at these bytes of the text */
-    for (;; place++) {
-        while (at < end && is_space(*at)) at++;
-        if (at == end) break;
-        const byte *word = at;
-        if (place == around->end) around->span.end = out - text;
-        if (place) *out++ = ' ';
-        starts[place % RING] = out - text;
-        do out = copy_to_low(&at, end, out);
-        while (at < end && !is_space(*at));
-        Py_ssize_t length = at - word;
-        if (place % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
+    const byte *word = NULL;
+    Block block = {NULL};
+    int is_broken = 1; /* whether a break is before the next word */
+    for (uint64_t before = 1, breaks; at < end || word != NULL; at += 64) {
+        uint64_t spaces = spaces_at(at, end, &breaks), edges = spaces ^ (spaces << 1 | before);
+        before = spaces >> 63;
+        for (; edges; edges &= edges - 1) {
+            const byte *edge = at + count_zeros(edges);
+            if (word == NULL) {
+                uint64_t passed = breaks & ((edges & -edges) - 1);
+                word = edge;
+                if (is_broken || passed) {
+                    int changes = may_change(&block, around, text, out);
+                    if (block.end != NULL && !add_block(sums, &block, out, changes ? change : NULL))
+                        return NULL;
+                    block = (Block){.begin = word, .words = out + (place > 0)};
+                }
+                is_broken = 0;
+                breaks ^= passed;
+                continue;
+            }
+            block.end = edge;
+            Py_ssize_t length = edge - word;
+            if (place == around->end) around->span.end = out - text;
+            if (place) *out++ = ' ';
+            starts[place % RING] = out - text;
+            if (length <= 16 && end - word >= 16) memcpy(out, word, 16);
+            else memcpy(out, word, length);
+            out += length;
+            const byte *began = word;
+            Py_ssize_t number = place++;
+            word = NULL;
+            if (number % SLICE == SLICE - 1) {
+                Py_BEGIN_ALLOW_THREADS
+                Py_END_ALLOW_THREADS
+            }
+            if (!has_bit(hints, began, length)) continue;
+            PyObject *key = PyBytes_FromStringAndSize((const char *)began, length);
+            int is_signal = key == NULL ? -1 : PySet_Contains(signals, key);
+            Py_XDECREF(key);
+            if (is_signal < 0) return NULL;
+            if (!is_signal) continue;
+            block.has_signal = 1;
+            Py_ssize_t first = number - around->around;
+            if (around->span.begin < 0 || first > around->end) {
+                if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
+                around->span.begin = first > 0 ? starts[first % RING] : 0;
+            }
+            around->end = number + around->around;
         }
-        if (!has_bit(hints, word, length)) continue;
-        PyObject *key = PyBytes_FromStringAndSize((const char *)word, length);
-        int is_signal = key == NULL ? -1 : PySet_Contains(signals, key);
-        Py_XDECREF(key);
-        if (is_signal < 0) return NULL;
-        if (!is_signal) continue;
-        Py_ssize_t first = place - around->around;
-        if (around->span.begin < 0 || first > around->end) {
-            if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
-            around->span.begin = first > 0 ? starts[first % RING] : 0;
-        }
-        around->end = place + around->around;
+        is_broken |= breaks != 0;
     }
     if (place <= around->end) around->span.end = out - text;
+    if (!may_change(&block, around, text, out)) change = NULL;
+    if (block.end != NULL && !add_block(sums, &block, out, change)) return NULL;
     if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
     return out;
-}
-
-/* Whether a text has a number, or "ago", and what may be a signal: others are left as they are. */
-static int may_change(const byte *at, const byte *end, const byte *hints)
-{
-    int has_number = 0, has_signal = 0;
-    while (at < end) {
-        while (at < end && is_space(*at)) at++;
-        const byte *word = at;
-        for (; at < end && !is_space(*at); at++) has_number |= is_digit(*at);
-        has_number |= at - word >= 3 && memcmp(word, "ago", 3) == 0;
-        has_signal |= at > word && has_bit(hints, word, at - word);
-    }
-    return has_number && has_signal;
-}
-
-/* Write the CRC-32 of what `change` returns for a text. Return whether it did. */
-static int crc_of_changed(const byte *at, const byte *end, PyObject *change, uint32_t *sum)
-{
-    PyObject *text = PyObject_CallFunction(change, "y#", at, (Py_ssize_t)(end - at));
-    int is_text = text != NULL && PyBytes_Check(text);
-    if (is_text) {
-        at = (const byte *)PyBytes_AS_STRING(text);
-        *sum = crc_of(at, at + PyBytes_GET_SIZE(text));
-    } else if (text != NULL) PyErr_Format(PyExc_TypeError, "bytes are needed");
-    Py_XDECREF(text);
-    return is_text;
-}
-
-/* Collect the CRC-32 of each text between two breaks, as `change` returns it unless that is NULL.
- * Return whether it is done; there is no memory, or an exception. */
-static int collect_sums(
-    const byte *at, const byte *end, Array *sums, const byte *hints, PyObject *change)
-{
-    while (at < end) {
-        const byte *close = find(at, end, BREAK), *last = close;
-        while (at < last && is_space(*at)) at++;
-        while (at < last && is_space(last[-1])) last--;
-        if (at < last) {
-            uint32_t *sum = added(sums, sizeof *sum);
-            if (sum == NULL) return 0;
-            if (change == NULL || !may_change(at, last, hints)) *sum = crc_of(at, last);
-            else if (!crc_of_changed(at, last, change, sum)) return 0;
-        }
-        at = after(close, end);
-    }
-    return 1;
 }
 
 static PyObject *list_spans(const Array *spans)
@@ -580,10 +644,11 @@ static PyObject *decoded(PyObject *module, PyObject *visible)
 
 static PyObject *words(PyObject *module, PyObject *args)
 {
-    PyObject *source, *signals, *hints;
+    PyObject *source, *signals, *hints, *change;
     Around around = {.span = {-1, 0}, .end = -1};
-    if (!PyArg_ParseTuple(args, "SO!Sn:words", &source, &PyFrozenSet_Type, &signals, &hints,
-                          &around.around))
+    Array sums = {0};
+    if (!PyArg_ParseTuple(args, "SO!SnO:words", &source, &PyFrozenSet_Type, &signals, &hints,
+                          &around.around, &change))
         return NULL;
     if (PyBytes_GET_SIZE(hints) != HINTS || around.around < 0 || around.around >= RING)
         return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `around` is below 16");
@@ -594,35 +659,17 @@ static PyObject *words(PyObject *module, PyObject *args)
     const byte *at = (const byte *)PyBytes_AS_STRING(source);
     byte *out = (byte *)PyBytes_AS_STRING(text);
     byte *end = write_words(at, at + length, out, &around, signals,
-                            (const byte *)PyBytes_AS_STRING(hints));
+                            (const byte *)PyBytes_AS_STRING(hints), &sums, change);
     PyObject *spans = end == NULL ? NULL : list_spans(&around.spans);
+    byte found[2 * MAX_BLOCKS];
+    Py_ssize_t size = write_blocks(sums.items, sums.count, found) - found;
     PyMem_RawFree(around.spans.items);
+    PyMem_RawFree(sums.items);
     if (spans == NULL) Py_CLEAR(text);
     else _PyBytes_Resize(&text, end - out);
-    PyObject *result = text == NULL ? NULL : PyTuple_Pack(2, text, spans);
-    Py_XDECREF(text);
+    if (text != NULL) return Py_BuildValue("NNy#", text, spans, found, size);
     Py_XDECREF(spans);
-    return result;
-}
-
-static PyObject *blocks(PyObject *module, PyObject *args)
-{
-    PyObject *source, *hints = NULL, *change = NULL;
-    if (!PyArg_ParseTuple(args, "S|SO:blocks", &source, &hints, &change)) return NULL;
-    if ((hints != NULL) != (change != NULL) || (hints && PyBytes_GET_SIZE(hints) != HINTS))
-        return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `change` uses them");
-    Py_ssize_t length = PyBytes_GET_SIZE(source);
-    const byte *at = (const byte *)PyBytes_AS_STRING(source);
-    byte result[2 * MAX_BLOCKS], *end = result;
-    Array sums = {0};
-    PyThreadState *state = change == NULL && length > LARGE ? PyEval_SaveThread() : NULL;
-    int done = collect_sums(at, at + length, &sums,
-                            hints ? (const byte *)PyBytes_AS_STRING(hints) : NULL, change);
-    if (done) end = write_blocks(sums.items, sums.count, result);
-    PyMem_RawFree(sums.items);
-    if (state != NULL) PyEval_RestoreThread(state);
-    if (!done) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    return PyBytes_FromStringAndSize((const char *)result, end - result);
+    return NULL;
 }
 
 static PyObject *hints(PyObject *module, PyObject *signals)
@@ -658,15 +705,12 @@ static PyMethodDef methods[] = {
 "Return a text with its numeric references decoded.\n\n"
 "None if one of them is for another character than the one of that number.")},
     {"words", words, METH_VARARGS, PyDoc_STR(
-"words(visible, signals, hints, around, /)\n--\n\n"
-"Return the words with one space between them, and the parts around signals.\n\n"
+"words(visible, signals, hints, around, change, /)\n--\n\n"
+"Return the words with one space between them, the parts around signals, and the blocks.\n\n"
 "Each part is its first byte and its end. Parts that no expression can change are left out.\n"
+"A block is the text between two tags, two bytes of each: the words that have a signal, and may\n"
+"have a volatile number, as `change` returns them.\n"
 "`hints` is what the function of this name returns for the signals.")},
-    {"blocks", blocks, METH_VARARGS, PyDoc_STR(
-"blocks(visible, hints=b'', change=None, /)\n--\n\n"
-"Return two bytes for each block of a visible text, which has a vertical tab for each tag.\n\n"
-"Each text with a number and a word that may be a signal, by the hints, is what `change` returns\n"
-"for it.")},
     {"hints", hints, METH_O, PyDoc_STR(
 "hints(signals, /)\n--\n\n"
 "Return a set of bits by which most words are found not to be signals.")},

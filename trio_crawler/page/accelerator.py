@@ -29,11 +29,14 @@ class Text(Protocol):
     def visible(self, source: bytes, /) -> bytes: ...
     def decoded(self, visible: bytes, /) -> bytes | None: ...
     def words(
-        self, visible: bytes, signals: frozenset[bytes], hints: bytes, around: int, /
-    ) -> tuple[bytes, list[tuple[int, int]]]: ...
-    def blocks(
-        self, visible: bytes, hints: bytes = ..., change: Callable[[bytes], bytes] = ..., /
-    ) -> bytes: ...
+        self,
+        visible: bytes,
+        signals: frozenset[bytes],
+        hints: bytes,
+        around: int,
+        change: Callable[[bytes], bytes],
+        /,
+    ) -> tuple[bytes, list[tuple[int, int]], bytes]: ...
     def hints(self, signals: frozenset[bytes], /) -> bytes: ...
 
 
