@@ -38,7 +38,7 @@ from trio_crawler.frontier import Plan
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.shared.message import Back, Child, Join, Refused, Reply, Work, packed
 from trio_crawler.store import DifferentCrawl, merge
-from trio_crawler.store.opening import NAME
+from trio_crawler.store.database import NAME
 from trio_crawler.testing import Web, html
 
 HOSTS, PAGES, WORKERS = 8, 40, 3

@@ -10,7 +10,7 @@ from sites.over import Wired
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.proxy.choice import Bypass, Proxies, Proxy
+from trio_crawler.net.proxy import Bypass, Proxies, Proxy
 
 # NO_PROXY, then hosts with their ports that are asked directly, then others that are not.
 TABLE = [

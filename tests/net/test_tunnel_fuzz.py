@@ -14,8 +14,7 @@ from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.message import MAX_HEAD_BYTES
-from trio_crawler.net.proxy.asking import socks_tunnel, tunnel
-from trio_crawler.net.proxy.choice import Proxy
+from trio_crawler.net.proxy import Proxy, socks_tunnel, tunnel
 
 HTTP = Proxy("http", "p.test", 3128, "me", "secret")
 SOCKS = Proxy("socks5", "p.test", 1080, "me", "secret")

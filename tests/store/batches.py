@@ -68,14 +68,12 @@ def walk(directory: Any, outcomes: Iterable[Outcome], refresh: bool = False) -> 
         store.end(End.FINISHED, [], 1.0)
 
 
-# Whatever a page can hold: lone surrogates, NULs, control characters, letters of every script.
-texts = st.text(max_size=20) | st.text(
-    st.sampled_from('a/\\"[\0\x1b\x85\ud800\udbff\udc00\udfff\ufffd\u202e'), max_size=9
-)
+# Whatever a page can hold: NULs, control characters, letters of every script.
+texts = st.text(max_size=20) | st.text(st.sampled_from('a/\\"[\0\x1b\x85\ufffd\u202e'), max_size=9)
 urls = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(SITE.__add__)
 maybe = st.none() | texts
 reasons = st.sampled_from(Reason)
-counts = st.integers(0, 2**70)
+counts = st.integers(0, 2**63 - 1)
 seconds = st.floats(0, 1e9)
 refused = st.builds(RejectedLink, texts, reasons)
 anchors = st.builds(Anchor, st.sampled_from(["a", "area"]), texts)

@@ -55,6 +55,14 @@ def test_every_outcome_comes_back_as_it_was(made):
         connection.close()
 
 
+def test_what_no_column_can_hold_comes_back_as_the_nearest_value(tmp_path):
+    with Store.open(tmp_path) as store:
+        odd = page("a", title="a\ud800", tries=2**70, links=(f"{SITE}b\udc00",))
+        store.write(batch([odd]))
+        (found,) = store.walk.outcomes()
+    assert (found.title, found.tries, found.links) == ("a\ufffd", 2**63 - 1, (f"{SITE}b\ufffd",))
+
+
 def test_outcomes_come_in_the_order_of_admission_over_many_numbers(tmp_path):
     made = [page(str(number)) for number in range(1_200)]
     with Store.open(tmp_path) as store:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,11 +17,13 @@ from trio_crawler import ArgumentError, Outcome, check
 from trio_crawler.check import Baseline, Finding, LinkCheck, Verdict, Verdicts, check_report
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.files import Target, refusing, target_of, written
-from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import attempted, visible
+
+if TYPE_CHECKING:
+    from trio_crawler.cli.build import Folder
 
 WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
     "--junit": check.to_junit,

@@ -325,7 +325,7 @@ class _Crawl:
             options.workers,
             seeds=crawler.plan.seeds,
             ended=ended,
-            insecure=self._plan.insecure_hosts,
+            insecure=options.insecure_hosts,
             authorized=self._plan.authorized,
             wire=self._wire,
             politeness=crawler.plan.politeness,

@@ -285,7 +285,7 @@ def _report(**given: Any) -> int:
     check_directory(options.directory, "DIR")
     check_files(options)
     # The reader of the directory is imported only now.
-    from trio_crawler.cli.report import run
+    from trio_crawler.cli.directory import run
 
     return run(options)
 

@@ -24,7 +24,6 @@ from trio_crawler.cli.files import (
     target_of,
     written,
 )
-from trio_crawler.cli.folder import Folder
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.cli.signals import SIGNALS
@@ -34,6 +33,7 @@ from trio_crawler.report import CrawlFacts, Report, attempted
 if TYPE_CHECKING:
     # SQLite is imported only for a directory.
     from trio_crawler import History
+    from trio_crawler.cli.build import Folder
     from trio_crawler.cli.checking import Check
     from trio_crawler.store import Change
 

@@ -12,7 +12,6 @@ import httpx
 import trio
 
 from trio_crawler.arguments import check_function, check_kind, public
-from trio_crawler.net.statistics import CookieStatistics
 from trio_crawler.page import urls
 from trio_crawler.policy.headers import parse_http_date
 
@@ -108,15 +107,6 @@ class CookieStore:
         self._clock = clock
         self._today = today
         self._births = count()
-
-    def __repr__(self) -> str:
-        figures = self.statistics()
-        return f"<CookieStore: {figures.cookies} cookies of {figures.hosts} hosts>"
-
-    def statistics(self) -> CookieStatistics:
-        """Return the counts at this moment, expired cookies included."""
-        cookies = sum(len(jar.cookies) for jar in self._jars.values())
-        return CookieStatistics(len(self._jars), cookies)
 
     def cookies_for(self, url: str) -> str | None:
         """Return the value of the Cookie header for a `url`, or None if it has no cookies.

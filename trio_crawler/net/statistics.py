@@ -1,6 +1,4 @@
-"""The counts of a fetch, of its connections and of its cookies at one moment."""
-
-from typing import NamedTuple
+"""The counts of a fetch and of its connections at one moment."""
 
 import msgspec
 
@@ -52,15 +50,3 @@ class FetchStatistics(msgspec.Struct, frozen=True):
     requests: int = 0
     bytes: int = 0
     wire: WireStatistics | None = None
-
-
-@public("trio_crawler.net")
-class CookieStatistics(NamedTuple):
-    """The number of hosts that have cookies, and the number of cookies.
-
-    >>> CookieStore(clock=time.monotonic).statistics() == CookieStatistics(hosts=0, cookies=0)
-    True
-    """
-
-    hosts: int
-    cookies: int

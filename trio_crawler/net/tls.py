@@ -15,9 +15,10 @@ import certifi
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_path, several_strings
 from trio_crawler.model import Phase, Reason
+from trio_crawler.net.dial.addresses import as_in_url
 from trio_crawler.net.dial.stream import Stream, TlsStream
 from trio_crawler.net.errors import FetchError
-from trio_crawler.page.urls import host, normalise, without_userinfo
+from trio_crawler.page.urls import without_userinfo
 
 HTTP1 = ("http/1.1",)
 """The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
@@ -150,16 +151,12 @@ class Security:
 
 def _host(name: str) -> str:
     """Return a host in the form that origins have. Raises ValueError for anything else."""
-    bare = name.removeprefix("[").removesuffix("]")
-    found = ""
-    if bare and not _NO_HOST.search(bare):
+    if name and not _NO_HOST.search(name):
         with suppress(ValueError):
-            found = host(normalise(f"https://[{bare}]/" if ":" in bare else f"https://{bare}/"))
-    if not found:
-        wanted = "a host such as test.example.org or ::1, without scheme, port and path"
-        wrong = f" must be {wanted}, not {without_userinfo(name)!r}"
-        raise ArgumentError("insecure_hosts", wrong, each=True)
-    return found.strip("[]")
+            return as_in_url(name)
+    wanted = "a host such as test.example.org or ::1, without scheme, port and path"
+    wrong = f" must be {wanted}, not {without_userinfo(name)!r}"
+    raise ArgumentError("insecure_hosts", wrong, each=True)
 
 
 def _trusting() -> ssl.SSLContext:

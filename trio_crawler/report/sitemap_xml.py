@@ -64,12 +64,12 @@ def _is_indexable(page: Page) -> bool:
 @public("trio_crawler.report")
 def sitemap_parts(
     entries: Iterable[bytes], *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
-) -> Iterator[Iterator[bytes]]:
+) -> Iterator[list[bytes]]:
     """Divide entries into files of at most 50,000 URLs and 50 MiB each; yield at least one file.
 
-    Each file is an iterator over its bytes. Exhaust it before you take the next file. Raises
-    TypeError or ValueError, naming the argument, for an invalid value; a file raises ValueError
-    if an entry alone has more than `max_bytes` bytes with the frame of a file.
+    A file is a list of its pieces. Raises TypeError or ValueError, naming the argument, for an
+    invalid value, and ValueError if an entry alone has more than `max_bytes` bytes with the frame
+    of a file.
 
     >>> entries = [b"<url><loc>https://e.org/%d</loc></url>" % number for number in range(3)]
     >>> [b"".join(part).count(b"<loc>") for part in sitemap_parts(entries, max_urls=2)]
@@ -78,20 +78,22 @@ def sitemap_parts(
     check_iterable("entries", entries, "entries")
     check_whole("max_urls", max_urls, least=1)
     check_whole("max_bytes", max_bytes, least=1)
-    room = max_bytes - len(_HEAD) - len(_TAIL)
-    return _parts(filter(None, map(_checked_entry, entries)), max_urls, room)
+    return _parts(entries, max_urls, max_bytes - len(_HEAD) - len(_TAIL))
 
 
-def _checked_entry(entry: bytes) -> bytes:
-    check_kind("each of entries", entry, bytes, "an entry as bytes")
-    return entry
-
-
-def _parts(rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[Iterator[bytes]]:
-    ahead = [next(rest, b"")]
-    yield _part(ahead, rest, max_urls, room)
-    while ahead:
-        yield _part(ahead, rest, max_urls, room)
+def _parts(entries: Iterable[bytes], max_urls: int, room: int) -> Iterator[list[bytes]]:
+    part, left = list[bytes](), room
+    for entry in filter(None, entries):
+        check_kind("each of entries", entry, bytes, "an entry as bytes")
+        if len(entry) > room:
+            wrong = f"max_bytes leaves {room} bytes for an entry, and one has {len(entry)}"
+            raise ValueError(wrong)
+        if len(part) == max_urls or len(entry) > left:
+            yield [_HEAD, *part, _TAIL]
+            part, left = [], room
+        part.append(entry)
+        left -= len(entry)
+    yield [_HEAD, *part, _TAIL]
 
 
 @public("trio_crawler.report")
@@ -116,22 +118,3 @@ def sitemap_index(urls: Iterable[str | httpx.URL]) -> bytes:
     locations = url_texts("urls", urls)
     named = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in locations)
     return f"{_XML}<sitemapindex {_NAMESPACE}>\n{named}</sitemapindex>\n".encode()
-
-
-def _part(ahead: list[bytes], rest: Iterator[bytes], max_urls: int, room: int) -> Iterator[bytes]:
-    """Yield one file, which begins with the line in `ahead`; put the next file's first line there.
-
-    `ahead` is empty if there is no next file. The lines have at most `room` bytes.
-    """
-    left, urls = room, 0
-    line = ahead.pop()
-    if len(line) > room:
-        raise ValueError(f"max_bytes leaves {room} bytes for an entry, and one has {len(line)}")
-    yield _HEAD
-    while line and urls < max_urls and len(line) <= left:
-        yield line
-        left, urls = left - len(line), urls + 1
-        line = next(rest, b"")
-    if line:
-        ahead.append(line)
-    yield _TAIL

@@ -7,8 +7,8 @@ a file with each record exactly once; `FileLock`, a lock on a file; and `Differe
 
 A frontier writes with `store.Store`, which uses all other modules: `writer` writes a batch as
 rows, `rows` converts outcomes to rows and back, `walk` reads one walk (a pass over the site),
-`runs` begins and ends runs, `changes` compares two walks, `streams` are the files of records,
-`opening` opens the `database`, and `files` locks it.
+`runs` begins and ends runs, `changes` compares two walks, `history` reads and merges directories,
+`streams` are the files of records, `database` opens and reads the database, and `files` locks it.
 """
 
 import lazy_loader

@@ -3,8 +3,8 @@ from .errors import DifferentCrawl as DifferentCrawl
 from .errors import InUse as InUse
 from .errors import Unusable as Unusable
 from .files import FileLock as FileLock
-from .merging import Merged as Merged
-from .merging import merge as merge
+from .history import Merged as Merged
+from .history import merge as merge
 from .runs import End as End
 from .runs import Run as Run
 from .streams import Stream as Stream

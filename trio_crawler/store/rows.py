@@ -48,7 +48,6 @@ from trio_crawler.store.database import (
     Url,
     checked,
     decoded,
-    loaded,
 )
 
 Values: TypeAlias = tuple[Any, ...]
@@ -198,18 +197,6 @@ def other_values(outcome: Redirect | Failure | Checked, fetched: float) -> Value
     return (fetched, *values, last or None)
 
 
-def split_exact(values: Values) -> tuple[Values, bytes | None]:
-    """Return values that columns can hold, and `exact`: the originals if they differ, else None.
-
-    The originals are a JSON list with null in place of bytes.
-    """
-    columns = tuple(map(column_value, values))
-    if columns == values:
-        return values, None
-    originals = [None if isinstance(value, bytes) else value for value in values]
-    return columns, any_to_json(originals).encode("utf-8", "surrogatepass")
-
-
 def column_value(value: Any) -> Any:
     """Return the nearest value that a column can hold: without surrogates, of 64 bits."""
     if isinstance(value, str):
@@ -217,19 +204,6 @@ def column_value(value: Any) -> Any:
     if isinstance(value, int):
         return max(-_MAX_INTEGER, min(value, _MAX_INTEGER))
     return value
-
-
-def merge_exact(columns: Values, exact: Any) -> Values:
-    """Return the values as they were before `split_exact`. Raises BadRow."""
-    if exact is None:
-        return columns
-    if not isinstance(exact, bytes):
-        raise BadRow(f"{type(exact).__name__} in exact")
-    originals = loaded(exact)
-    if not isinstance(originals, list) or len(originals) != len(columns):
-        raise BadRow("exact has another number of values")
-    pairs = zip(columns, originals, strict=True)
-    return tuple([column if original is None else original for column, original in pairs])
 
 
 _STRINGS = msgspec.json.Decoder(tuple[str, ...])
@@ -320,11 +294,7 @@ def _links_alone(text: str) -> list[str | int]:
     if not text.startswith("[["):
         found: list[str | int] = decoded(_URLS, text)
         return found
-    try:
-        return [url for url, _ in decoded(_LINKS_ALONE, text)]
-    except BadRow:
-        # It may have lone surrogates.
-        return [url for url, _ in decoded(_LINKS, text)]
+    return [url for url, _ in decoded(_LINKS_ALONE, text)]
 
 
 def _rejected(

@@ -89,7 +89,7 @@ the URL has an outcome, which is in `page_` (with `links_`, `found_` and `repeat
 check of the body too. Numbers increase over all walks. A long URL is stored once: `source` is then
 the number of the referrer, and in the list of links of that page a number replaces the URL. If a
 column cannot hold a value (a lone surrogate, an integer of more than 64 bits), it has the nearest
-value, and `exact` has the original.
+value.
 """
 
 # ruff: noqa: S608 - all names that are put into SQL are our own.
@@ -99,7 +99,7 @@ from __future__ import annotations
 APPLICATION = 0x74726963
 """PRAGMA application_id: "tric"."""
 
-VERSION = 9
+VERSION = 10
 """PRAGMA user_version: the version of the format."""
 
 PAGE_SIZE = 8192
@@ -133,23 +133,22 @@ _TABLES = (
         seconds REAL, rejected INTEGER, links_beyond INTEGER, same_as INTEGER, digest BLOB,
         text_digest BLOB, text_size INTEGER, text_blocks BLOB,
         content_type TEXT, charset TEXT, title TEXT, media TEXT, etag TEXT, last_modified TEXT,
-        canonical TEXT, duplicate_of TEXT, robots TEXT, flaws TEXT, folded_into TEXT, exact BLOB
+        canonical TEXT, duplicate_of TEXT, robots TEXT, flaws TEXT, folded_into TEXT
     )""",
     "CREATE TABLE links_ (number INTEGER PRIMARY KEY, links TEXT, rejected TEXT)",
     """CREATE TABLE redirect_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, target TEXT, rejected TEXT,
-        tries INTEGER, seconds REAL, fragment TEXT, exact BLOB
+        tries INTEGER, seconds REAL, fragment TEXT
     )""",
     """CREATE TABLE failure_ (
         number INTEGER PRIMARY KEY, fetched REAL, reason TEXT, detail TEXT, target TEXT,
-        phase TEXT, tries INTEGER, seconds REAL, about TEXT, exact BLOB
+        phase TEXT, tries INTEGER, seconds REAL, about TEXT
     )""",
     "CREATE TABLE skip_ (number INTEGER PRIMARY KEY, reason TEXT)",
     # The URLs outside the crawl that were only checked.
     """CREATE TABLE check_ (
         number INTEGER PRIMARY KEY, fetched REAL, status INTEGER, reason TEXT, detail TEXT,
-        phase TEXT, target TEXT, rejected TEXT, tries INTEGER, seconds REAL, fragment TEXT,
-        exact BLOB
+        phase TEXT, target TEXT, rejected TEXT, tries INTEGER, seconds REAL, fragment TEXT
     )""",
     # All that a page points to, and the places that a fragment may name, of a crawl that checks.
     # ▶ The links of a page of python3-doc take 5.7 KB, and 33 KB as plain JSON.
@@ -173,8 +172,7 @@ _TABLES = (
     )""",
     """CREATE TABLE sitemaps (
         id INTEGER PRIMARY KEY, walk INTEGER, url TEXT, kind TEXT, entries INTEGER,
-        admitted INTEGER, flaws TEXT, detail TEXT, referrer TEXT, rejected TEXT, fetched INTEGER,
-        exact BLOB
+        admitted INTEGER, flaws TEXT, detail TEXT, referrer TEXT, rejected TEXT, fetched INTEGER
     )""",
     """CREATE TABLE listings (
         walk INTEGER, url TEXT, sitemap TEXT, last_modified TEXT, priority REAL,

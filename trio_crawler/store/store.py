@@ -35,6 +35,7 @@ from trio_crawler.page.read import Facts
 from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store import rows, runs
 from trio_crawler.store.database import (
+    BUSY_TIMEOUT,
     BadRow,
     Count,
     Database,
@@ -46,10 +47,10 @@ from trio_crawler.store.database import (
     Url,
     checked,
     decoded,
+    open_to_write,
 )
 from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
-from trio_crawler.store.opening import BUSY_TIMEOUT, open_to_write
 from trio_crawler.store.schema import REFERRER
 from trio_crawler.store.streams import Head, Stream, StreamSet
 from trio_crawler.store.walk import Walk, last_number, made_outcomes, named_url
@@ -358,7 +359,7 @@ def stored_facts(database: Database, number: int) -> tuple[str, int, Facts] | No
     own = ", ".join(f"page_.{name}" for name in rows.PAGE.split(", "))
     sql = (
         f"SELECT number, urls.url, depth, {REFERRER}, page_.digest, "
-        f"{own}, links_.links, links_.rejected, page_.exact "
+        f"{own}, links_.links, links_.rejected "
         "FROM page_ LEFT JOIN links_ USING (number) JOIN urls USING (number) "
         "WHERE number = (SELECT coalesce(same_as, number) FROM page_ WHERE number = ?)"
     )

@@ -18,8 +18,7 @@ from trio_crawler.arguments import (
     public,
 )
 from trio_crawler.model import Outcome
-from trio_crawler.store import opening
-from trio_crawler.store.database import Count, Database
+from trio_crawler.store.database import NAME, Count, Database
 from trio_crawler.store.errors import (
     InUse,
     StoreError,
@@ -45,7 +44,7 @@ Head: TypeAlias = Callable[[], bytes | Iterable[bytes]]
 # The process's umask decides who may read it.
 _SHARED = 0o666
 
-_OWN_FILES = frozenset({opening.NAME, f"{opening.NAME}-wal", f"{opening.NAME}-shm", LOCK_FILE})
+_OWN_FILES = frozenset({NAME, f"{NAME}-wal", f"{NAME}-shm", LOCK_FILE})
 
 
 @public("trio_crawler.store")

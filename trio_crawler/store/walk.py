@@ -56,11 +56,11 @@ def _made(kind: Any, columns: str) -> MakeOutcome:
 
 
 _KINDS: tuple[tuple[str, str, Any, MakeOutcome | None], ...] = (
-    ("page_", f"{rows.PAGE}, links_.links, links_.rejected, exact", rows.PAGE_ROW, None),
-    ("redirect_", f"{rows.REDIRECT}, exact", rows.REDIRECT_ROW, _made(Redirect, rows.REDIRECT)),
-    ("failure_", f"{rows.FAILURE}, exact", rows.FAILURE_ROW, _made(Failure, rows.FAILURE)),
-    ("skip_", "reason, NULL", rows.SKIP_ROW, _made(Skipped, "reason")),
-    ("check_", f"{rows.CHECK}, exact", rows.CHECK_ROW, _made(Checked, rows.CHECK)),
+    ("page_", f"{rows.PAGE}, links_.links, links_.rejected", rows.PAGE_ROW, None),
+    ("redirect_", rows.REDIRECT, rows.REDIRECT_ROW, _made(Redirect, rows.REDIRECT)),
+    ("failure_", rows.FAILURE, rows.FAILURE_ROW, _made(Failure, rows.FAILURE)),
+    ("skip_", "reason", rows.SKIP_ROW, _made(Skipped, "reason")),
+    ("check_", rows.CHECK, rows.CHECK_ROW, _made(Checked, rows.CHECK)),
 )
 _URL_ROW: Any = tuple[int, Url, int]
 _TIME_ROW: Any = tuple[int, Url, Time]
@@ -302,8 +302,7 @@ class Walk:
     ) -> list[tuple[int, Outcome]]:
         links = "LEFT JOIN links_ USING (number)" if table == "page_" else ""
         columns = ", ".join(
-            name if "." in name or name == "NULL" else f"{table}.{name}"
-            for name in columns.split(", ")
+            name if "." in name else f"{table}.{name}" for name in columns.split(", ")
         )
         sql = (
             f"SELECT number, urls.url, depth, {REFERRER}, {columns} "
@@ -370,7 +369,7 @@ class Walk:
 
     def sitemaps(self) -> list[Sitemap]:
         """Return the sitemaps, in the order in which they were read."""
-        columns = "url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact"
+        columns = "url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched"
         sql = f"SELECT {columns} FROM sitemaps WHERE walk = ? ORDER BY id"
         stored = self._database.rows(sql, self.number)
         with self._database.store_errors():
@@ -412,18 +411,14 @@ def last_number(database: Database) -> int:
 def made_outcomes(
     stored: list[Row], kind: Any, make: Callable[[str, int, str | None, rows.Values], _O]
 ) -> list[tuple[int, _O]]:
-    """Return number and outcome of rows of a kind, which end with `exact`. Raises BadRow."""
-    originals = [
-        row[:-1] if row[-1] is None else (*row[:4], *rows.merge_exact(row[4:-1], row[-1]))
-        for row in stored
-    ]
+    """Return number and outcome of rows of a kind. Raises BadRow."""
     # ▶ All at once: to check each row alone takes 20 us more.
-    found: Any = checked(list[kind], originals)
+    found: Any = checked(list[kind], stored)
     return [(row[0], make(row[1], row[2], row[3], row[4:])) for row in found]
 
 
 def _sitemap(row: Row) -> Sitemap:
-    values = checked(_SITEMAP_ROW, rows.merge_exact(row[:-1], row[-1]))
+    values = checked(_SITEMAP_ROW, row)
     url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched = values
     if fetched or kind:
         # Only of one that was rejected the URL may be anything.

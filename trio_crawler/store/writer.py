@@ -73,20 +73,20 @@ def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES ({marks})"
 
 
-_PAGE = _insert("page_", f"number, {rows.PAGE}, exact, text_digest, text_size, text_blocks")
+_PAGE = _insert("page_", f"number, {rows.PAGE}, text_digest, text_size, text_blocks")
 _LINKS = _insert("links_", "number, links, rejected")
 _SKIP = _insert("skip_", "number, reason")
 _OTHERS: Mapping[type[Outcome], str] = {
-    Redirect: _insert("redirect_", f"number, {rows.REDIRECT}, exact"),
-    Failure: _insert("failure_", f"number, {rows.FAILURE}, exact"),
-    Checked: _insert("check_", f"number, {rows.CHECK}, exact"),
+    Redirect: _insert("redirect_", f"number, {rows.REDIRECT}"),
+    Failure: _insert("failure_", f"number, {rows.FAILURE}"),
+    Checked: _insert("check_", f"number, {rows.CHECK}"),
 }
 _FACTS = _insert("facts_", "number, facts")
 _FOUND = _insert("found_", f"number, {rows.FOUND}")
 _REPEATED = _insert("repeated_", "number, blocks, retitled, links")
 _SITEMAP = _insert(
     "sitemaps",
-    "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched, exact",
+    "walk, url, kind, entries, admitted, flaws, detail, referrer, rejected, fetched",
 )
 _LISTING = (
     "INSERT OR IGNORE INTO listings (walk, url, sitemap, last_modified, priority) "
@@ -119,7 +119,7 @@ class BatchWriter:
         """Write the batch; the caller begins and commits the transaction.
 
         Unless `careful`, raises UnicodeEncodeError or OverflowError for a value that a column
-        cannot hold. `careful` stores the nearest value, and the original in `exact`.
+        cannot hold. `careful` stores the nearest value.
         """
         self._write_admitted(careful)
         self._write_settled(careful)
@@ -147,8 +147,8 @@ class BatchWriter:
         many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in settled])
         pages = self._pages(careful)
         texts = [self._digests[row[0]][1:] for row in pages]
-        many(_PAGE, [(*r[:-3], r[-1], *text) for r, text in zip(pages, texts, strict=True)])
-        many(_LINKS, [(row[0], *row[-3:-1]) for row in pages if row[-3] or row[-2]])
+        many(_PAGE, [(*r[:-2], *text) for r, text in zip(pages, texts, strict=True)])
+        many(_LINKS, [(row[0], *row[-2:]) for row in pages if row[-2] or row[-1]])
         many(_FOUND, self._found())
         kept = [(number, page.facts) for number, _, page in settled if isinstance(page, Page)]
         many(_FACTS, [(number, rows.facts_value(each)) for number, each in kept if each])
@@ -215,8 +215,7 @@ class BatchWriter:
 
 
 def _row(number: int, values: rows.Values, careful: bool) -> Row:
-    columns, exact = rows.split_exact(values) if careful else (values, None)
-    return (number, *columns, exact)
+    return (number, *(_column_values(values) if careful else values))
 
 
 def _admitted(row: Row) -> Row:
@@ -243,8 +242,7 @@ def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
         encode(sitemap.rejected) if sitemap.rejected else None,
         sitemap.fetched,
     )
-    columns, exact = rows.split_exact(values) if careful else (values, None)
-    return (*columns, exact)
+    return _column_values(values) if careful else values
 
 
 def _robots_row(origin: str, fetched: float, answer: Response) -> Row:

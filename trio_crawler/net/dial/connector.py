@@ -25,8 +25,14 @@ from trio_crawler.net.errors import (
     speaks_no_tls,
 )
 from trio_crawler.net.http1.connection import Connection, Origin
-from trio_crawler.net.proxy.asking import ForwardedConnection, proxy_fault, socks_tunnel, tunnel
-from trio_crawler.net.proxy.choice import Proxies, Proxy
+from trio_crawler.net.proxy import (
+    ForwardedConnection,
+    Proxies,
+    Proxy,
+    proxy_fault,
+    socks_tunnel,
+    tunnel,
+)
 from trio_crawler.net.tls import HTTP1, Security
 from trio_crawler.net.turn import Progress
 

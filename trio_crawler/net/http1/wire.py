@@ -19,7 +19,7 @@ from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import Connection, Origin, Pool, Reusable
 from trio_crawler.net.http1.message import Head
-from trio_crawler.net.proxy.choice import Proxies
+from trio_crawler.net.proxy import Proxies
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.tls import HTTP1, Security
 from trio_crawler.net.turn import Deadlines, Progress
