@@ -116,12 +116,6 @@ def test_a_certificate_is_verified_unless_its_host_is_named_and_the_report_says_
     assert other.stdout.splitlines()[1] == "Certificates not verified: localhost"
 
 
-def test_an_international_name_is_told_as_it_goes_over_the_wire():
-    with threaded_raw_server({"/": html()}) as server:
-        result = crawl("--insecure-host", "Bücher.test", "--insecure-host", "b.test", server.url)
-    assert "Certificates not verified: xn--bcher-kva.test, b.test\n" in result.stdout
-
-
 @pytest.mark.parametrize("way", ["--cacert", "SSL_CERT_FILE"])
 def test_a_site_with_an_authority_of_its_company_is_crawled_when_the_authority_is_named(
     way, tmp_path
