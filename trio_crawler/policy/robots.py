@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,11 +23,8 @@ from trio_crawler.page.urls import normalise, origin
 MAX_STEPS = 6_000_000
 """The most characters that are compared for one URL, in the worst case: some 3 ms."""
 
-_FEW = 64
-"""Up to this many wildcard rules, looking up candidates costs more than trying all rules."""
-
 # Fixed cost, in characters compared, of trying a rule and of searching for one of its pieces.
-_ATTEMPT = 150
+_ATTEMPT = 500
 _SEARCH = 400
 
 # "*", "$" and "'" in a URL are escaped: the first two because they have a meaning in patterns
@@ -114,7 +111,6 @@ class Rules:
     """
 
     __slots__ = (
-        "_by_key",
         "_exact",
         "_lengths",
         "_prefixes",
@@ -141,7 +137,6 @@ class Rules:
         wild.sort(reverse=True)
         self._wild = tuple(wild)
         self._lengths = tuple(sorted({len(prefix) for prefix in self._prefixes}))
-        self._by_key = _by_key(wild) if len(wild) > _FEW else {}
 
     def __repr__(self) -> str:
         patterns = len(self._exact) + len(self._prefixes) + len(self._wild)
@@ -190,28 +185,16 @@ class Rules:
     def _by_wildcard(self, path: str, best: int) -> int:
         """Return the rank of the best rule; 0, which disallows, if the steps run out."""
         left = MAX_STEPS
-        for rules in self._candidates(path):
-            for rule in rules:
-                if rule.rank <= best:
-                    break
-                left -= _ATTEMPT
-                if rule.can_fit(path):
-                    left -= rule.steps(path)
-                    if left < 0:
-                        return 0
-                    if rule.fits(path):
-                        best = rule.rank
+        for rule in self._wild:
+            if rule.rank <= best:
+                break
+            fits = rule.can_fit(path)
+            left -= rule.steps(path) if fits else _ATTEMPT
+            if left < 0:
+                return 0
+            if fits and rule.fits(path):
+                return rule.rank
         return best
-
-    def _candidates(self, path: str) -> Iterable[Sequence[_Wild]]:
-        """Return the wildcard rules that can match, in lists sorted by rank, highest first."""
-        if not self._by_key:
-            return (self._wild,)
-        found: list[Sequence[_Wild]] = []
-        for length, rules in self._by_key.items():
-            parts = {path[at : at + length] for at in range(len(path) - length + 1)}
-            found += [rules[key] for key in rules.keys() & parts]
-        return found
 
 
 def spell(text: str) -> str:
@@ -227,19 +210,6 @@ def _escaped(odd: re.Match[str]) -> str:
         return "%" + odd[0].encode().hex("%").upper()
     character = chr(int(odd[1], 16))
     return character if _UNRESERVED(character) else odd[0].upper()
-
-
-def _by_key(wild: Iterable[_Wild]) -> dict[int, dict[str, list[_Wild]]]:
-    """Return the rules by the end of their longest piece, which every matching path contains.
-
-    The lengths of the keys are powers of 2 up to 16, so that a path has few parts to look up.
-    """
-    found: dict[int, dict[str, list[_Wild]]] = {}
-    for rule in wild:
-        longest = max((rule.head, *rule.middle, rule.tail), key=len)
-        length = min(1 << len(longest).bit_length() - 1, 16)
-        found.setdefault(length, {}).setdefault(longest[-length:], []).append(rule)
-    return found
 
 
 ALLOW_ALL = Rules({})
