@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import IntEnum
 from itertools import islice
 from urllib.parse import unquote
 from zlib import crc32
@@ -80,15 +79,6 @@ class Families:
         return family
 
 
-class Standing(IntEnum):
-    """What a shape of URLs has brought lately; a smaller one is fetched first."""
-
-    GOOD = 0
-    UNPROVEN = 1
-    POOR = 2
-    LEFT_OUT = 3
-
-
 class _Parameter:
     """One parameter in one family of paths: its pages in a row without news, and those with."""
 
@@ -108,12 +98,9 @@ class _Parameter:
         self.idle = 0.0 if news else self.idle + min(weight, self._weight)
 
     @property
-    def standing(self) -> Standing:
-        if self.idle >= self.most:
-            return Standing.LEFT_OUT
-        if 2 * self.idle >= self.most:
-            return Standing.POOR
-        return Standing.GOOD if self.news else Standing.UNPROVEN
+    def is_good(self) -> bool:
+        """Whether it has brought something lately."""
+        return self.news > 0 and 2 * self.idle < self.most
 
 
 class Shape:
@@ -123,33 +110,27 @@ class Shape:
 
     def __init__(self, parameters: tuple[_Parameter, ...], *, is_number: bool = False) -> None:
         self._parameters = parameters
-        # As in `?id=5` or `?page=5`, it counts pages: a list that may go on, so it comes early,
+        # As in `?id=5` or `?page=5`, it counts pages: a list that may go on,
         # and is never left out. The pattern of the URL has bounds of its own.
         self._is_number = is_number
 
     @property
-    def size(self) -> int:
-        """The number of parameters."""
-        return len(self._parameters)
+    def is_good(self) -> bool:
+        """Whether all parameters have brought something lately; a number may bring it yet."""
+        if self._is_number:
+            return all(2 * each.idle < each.most for each in self._parameters)
+        return bool(self._parameters) and all(each.is_good for each in self._parameters)
 
     @property
-    def standing(self) -> Standing:
-        """The standing of the worst parameter; one number alone is good or poor."""
-        found = max((each.standing for each in self._parameters), default=Standing.UNPROVEN)
-        if self._is_number:
-            return Standing.GOOD if found < Standing.POOR else Standing.POOR
-        return found
+    def is_left_out(self) -> bool:
+        """Whether a parameter has brought nothing for too long."""
+        return not self._is_number and any(each.idle >= each.most for each in self._parameters)
 
-    def record(self, *, news: bool, weight: float) -> bool:
-        """Record a page; one without news counts against the parameters that brought none.
-
-        Return whether the standing of a parameter has changed.
-        """
-        before = [each.standing for each in self._parameters]
-        blamed = [each for each in self._parameters if each.standing is not Standing.GOOD]
+    def record(self, *, news: bool, weight: float) -> None:
+        """Record a page; one without news counts against the parameters that brought none."""
+        blamed = [each for each in self._parameters if not each.is_good]
         for each in self._parameters if news else blamed or self._parameters:
             each.record(news=news, weight=weight)
-        return before != [each.standing for each in self._parameters]
 
 
 class Queries:
@@ -160,11 +141,9 @@ class Queries:
     or two more, it takes eight times as many. Of the URLs with such a parameter one in 50 is
     sampled, always the same ones. As soon as one brings something, the parameter is back. Of a
     URL with more than 64 parameters only the first 64 count, by name.
-
-    `version` changes whenever a standing may have changed.
     """
 
-    __slots__ = ("_families", "_most", "_others", "_parameters", "_shapes", "version")
+    __slots__ = ("_families", "_most", "_others", "_parameters", "_shapes")
 
     def __init__(self, most: float) -> None:
         self._most = most
@@ -173,7 +152,6 @@ class Queries:
         self._shapes: dict[tuple[str, str], Shape] = {}
         # All shapes beyond the bound. They are never left out.
         self._others = Shape(())
-        self.version = 0
 
     def shape(self, url: str) -> Shape:
         """Return the shape of a URL with a query."""
@@ -191,14 +169,11 @@ class Queries:
             )
             is_number = len(names) == 1 and names[0].endswith(_NUMBER)
             shape = self._shapes[key] = Shape(parameters, is_number=is_number)
-            self.version += 1
         return shape
 
     def left_out(self, url: str) -> bool:
         """Whether a URL with a query has a parameter that is left out, and is not sampled."""
-        return (
-            self.shape(url).standing is Standing.LEFT_OUT and crc32(url.encode()) % _SAMPLED != 0
-        )
+        return self.shape(url).is_left_out and crc32(url.encode()) % _SAMPLED != 0
 
     def record(self, url: str, *, news: bool, new: Iterable[str] = ()) -> None:
         """Record whether the page of a URL with a query brought anything new.
@@ -206,7 +181,7 @@ class Queries:
         `new` has the new URLs that it links to.
         """
         weight = 1.0 if news else self._weight(url, new)
-        self.version += self.shape(url).record(news=news, weight=weight)
+        self.shape(url).record(news=news, weight=weight)
 
     def _weight(self, url: str, new: Iterable[str]) -> float:
         """Return how much a page without news counts: less if it is part of a chain."""
@@ -228,7 +203,7 @@ class Queries:
             elif self._families.of(path(link)) == family:
                 worth = False
             else:
-                worth = "?" not in link or self.shape(link).standing is Standing.GOOD
+                worth = "?" not in link or self.shape(link).is_good
             if worth:
                 return True
         return False

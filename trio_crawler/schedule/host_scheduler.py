@@ -21,14 +21,13 @@ from trio_crawler.policy.robots import (
     KnownRules,
     is_self_named,
 )
-from trio_crawler.policy.settings import breadth_first
 from trio_crawler.policy.traps import TrapsByHost
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share, Turns
 from trio_crawler.schedule.origins import Names, Origins
-from trio_crawler.schedule.queues import Lanes, Queue, in_lanes, make_queue
+from trio_crawler.schedule.queues import Queue, make_queue
 from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,
@@ -59,12 +58,10 @@ class HostScheduler:
 
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
-        self._make_queue = queue or (lambda: make_queue(plan.order))
-        # A caller's order is kept.
-        self._useful_first = plan.order is breadth_first
         self.turns: Turns | None = None
         self.names: Names | None = None
-        self._enter = (origins := Origins(plan, self._make_queue)).enter
+        origins = Origins(plan, queue or (lambda: make_queue(plan.order)))
+        self._enter = origins.enter
         self.origins = origins.by_name
         self.known, self.origin = origins.known, origins.origin
         self.host, self.hosts, self._share = origins.host, origins.hosts, origins.share
@@ -113,9 +110,6 @@ class HostScheduler:
         if not origin.ticket:
             self._place(origin, now)
         if new:
-            ranked = self._useful_first and origin.crawled
-            if ranked and "?" in job.url and not isinstance(origin.queue, Lanes):
-                origin.queue = in_lanes(origin.queue, self._make_queue, self.traps.of(job.url))
             origin.queue.put(job)
 
     def disallows(self, url: str) -> bool:
@@ -477,6 +471,6 @@ class HostScheduler:
         robots = origin.robots if origin.obeys else None
         if robots is not None and not robots.rules.allows(job.url):
             return Reason.ROBOTS
-        if job.depth and isinstance(queue, Lanes) and origin.crawled:
+        if "?" in job.url and job.depth and queue is origin.queue and origin.crawled:
             return self.traps.of(job.url).left_out(job.url)
         return None
