@@ -15,7 +15,14 @@ from msgspec.structs import replace
 from trio_crawler.model import Attempt, Fault, Job, Purpose, Reason, Response, Validator
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import ALLOW_ALL, FRESH, Rules
-from trio_crawler.policy.settings import HostStatistics, HostWait, Limits, Politeness, depth_first
+from trio_crawler.policy.settings import (
+    HostStatistics,
+    HostWait,
+    Limits,
+    Politeness,
+    by_sitemap,
+    depth_first,
+)
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.origin import RUN
 from trio_crawler.settlement import (
@@ -169,6 +176,15 @@ def test_retry_after_holds_the_host_to_the_millisecond_and_no_other():
     assert some.heap.wakes == 125
     assert take(some, 124.999) == []
     assert take(some, 125) == [A + "2", A + "3"]
+
+
+@pytest.mark.parametrize("order", [None, by_sitemap])
+def test_urls_without_a_query_come_first_unless_the_caller_has_an_order(order):
+    some = HostScheduler(Plan(order=order, politeness=Politeness(robots=False, per_host=9)))
+    urls = [A, f"{A}?a", f"{A}b", f"{A}?c", f"{A}d"]
+    for url in urls:
+        some.put(Job(url), 0)
+    assert take(some) == (urls if order else [A, f"{A}b", f"{A}d", f"{A}?a", f"{A}?c"])
 
 
 def test_an_order_decides_which_job_of_a_host_comes_first():

@@ -21,13 +21,14 @@ from trio_crawler.policy.robots import (
     KnownRules,
     is_self_named,
 )
+from trio_crawler.policy.settings import breadth_first
 from trio_crawler.policy.traps import TrapsByHost
 from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share, Turns
 from trio_crawler.schedule.origins import Names, Origins
-from trio_crawler.schedule.queues import Queue, make_queue
+from trio_crawler.schedule.queues import PlainFirst, Queue, make_queue
 from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,
@@ -60,7 +61,10 @@ class HostScheduler:
         self._plan = plan
         self.turns: Turns | None = None
         self.names: Names | None = None
-        origins = Origins(plan, queue or (lambda: make_queue(plan.order)))
+        self._make_queue = queue or (lambda: make_queue(plan.order))
+        # A caller's order is kept.
+        self._plain_first = plan.order is breadth_first
+        origins = Origins(plan, self._make_queue)
         self._enter = origins.enter
         self.origins = origins.by_name
         self.known, self.origin = origins.known, origins.origin
@@ -110,6 +114,8 @@ class HostScheduler:
         if not origin.ticket:
             self._place(origin, now)
         if new:
+            if "?" in job.url and self._plain_first and not isinstance(origin.queue, PlainFirst):
+                origin.queue = PlainFirst(origin.queue, self._make_queue())
             origin.queue.put(job)
 
     def disallows(self, url: str) -> bool:

@@ -132,6 +132,33 @@ def make_queue(order: Order, make: Callable[[], Queue] = FifoQueue) -> Queue:
     return make() if order is breadth_first else PriorityQueue(order, make)
 
 
+class PlainFirst:
+    """A queue of the URLs without a query, and then of those with one.
+
+    Filters, orders and views of the same things have queries: most of what is new has none.
+    """
+
+    __slots__ = ("_asked", "_plain")
+
+    def __init__(self, plain: Queue, asked: Queue) -> None:
+        self._plain, self._asked = plain, asked
+
+    def __len__(self) -> int:
+        return len(self._plain) + len(self._asked)
+
+    def put(self, job: Job) -> None:
+        """Add a job."""
+        (self._asked if "?" in job.url else self._plain).put(job)
+
+    def peek(self) -> Job:
+        """Return the next job; the queue must not be empty."""
+        return (self._plain or self._asked).peek()
+
+    def pop(self) -> Job:
+        """Remove and return the next job; the queue must not be empty."""
+        return (self._plain or self._asked).pop()
+
+
 class LevelGate:
     """Pages that are held until their level, or the page budget, releases them to their host.
 
