@@ -96,7 +96,6 @@ METHODS: dict[str, Callable[[], Callable[..., Any]]] = {
     "Report.text": lambda: Report().text,
     "SqliteFrontier.end": lambda: SqliteFrontier("never made").end,
     "SqliteFrontier.stream": lambda: SqliteFrontier("never made").stream,
-    "Warc.drop": lambda: Warc().drop,
     "Warc.records": lambda: Warc().records,
     "Warc.recording": lambda: Warc().recording,
     "Warc.restore": lambda: Warc().restore,

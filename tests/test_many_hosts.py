@@ -25,8 +25,7 @@ from trio_crawler import (
     Reason,
 )
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.connector import Dialer
-from trio_crawler.net.dial.resolve import Resolver
+from trio_crawler.net.dial.connector import Dialer, Resolver
 from trio_crawler.net.errors import FetchError
 
 

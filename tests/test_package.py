@@ -107,7 +107,7 @@ def test_a_crawl_without_a_terminal_does_not_import_the_link_check_nor_the_repor
     needless = (
         "jinja2",
         "trio_crawler.report.html",
-        "trio_crawler.cli.checking",
+        "trio_crawler.check.link_check",
         "trio_crawler.check.files",
     )
     code = (

@@ -28,7 +28,7 @@ STATIONS = {
     "crawler.py Crawler.fetch": "A worker fetches one URL, once.",
     "net/fetcher.py Fetcher.__call__": "One deadline covers everything from here to the end.",
     "net/http1/wire.py Wire.ask": "A kept connection of this origin is taken, or a new one made.",
-    "net/dial/resolve.py Resolver.__call__": "The name is looked up, once for all that ask.",
+    "net/dial/connector.py Resolver.__call__": "The name is looked up, once for all that ask.",
     "net/dial/addresses.py AddressPolicy.block_reason": "May this address be connected to?",
     "net/dial/connector.py connect": "The address that was judged is the one connected to.",
     "net/http1/connection.py Connection.ask": "The request is sent, the answer awaited.",

@@ -20,7 +20,7 @@ from sites.raw import Request, Server, html, redirect, reply, threaded_raw_serve
 from trio_crawler import History
 from trio_crawler.check import text as check_text
 from trio_crawler.cli.build import Folder
-from trio_crawler.cli.checking import WRITERS
+from trio_crawler.cli.results import WRITERS
 from trio_crawler.report import sections
 
 PAGE = "<!doctype html><title>{}</title>{}"

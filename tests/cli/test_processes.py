@@ -18,7 +18,7 @@ from cli.gate import Gate
 from sites.raw import Site, html, threaded_raw_server
 from warcio.archiveiterator import ArchiveIterator
 
-from trio_crawler.cli.server import server_program
+from trio_crawler.cli.worker import server_program
 from trio_crawler.store import Unusable
 
 pytestmark = pytest.mark.process

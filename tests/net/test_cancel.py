@@ -16,7 +16,7 @@ from sites.raw import Request, Server, chunked, hang_up, raw_server, redirect, r
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Job, Response
-from trio_crawler.net.dial.resolve import Resolver
+from trio_crawler.net.dial.connector import Resolver
 from trio_crawler.net.fetch import HttpFetch
 from trio_crawler.net.tls import Security
 

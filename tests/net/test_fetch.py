@@ -25,7 +25,7 @@ from sites.raw import (
 )
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.dial.resolve import Resolver
+from trio_crawler.net.dial.connector import Resolver
 from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.httpx_fetch import HttpxFetch

@@ -28,7 +28,8 @@ from sites.socks import socks_server
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Fault, Job, Phase, Reason, Response
-from trio_crawler.net.dial.resolve import Resolver, server_name
+from trio_crawler.net.dial.addresses import server_name
+from trio_crawler.net.dial.connector import Resolver
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.tls import Security
 from trio_crawler.net.turn import Progress

@@ -15,8 +15,9 @@ from cases import for_each
 from sites.steps import cancelled_at, until
 
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.dial import resolve
-from trio_crawler.net.dial.resolve import Resolver, look_up
+from trio_crawler.net.dial import connector
+from trio_crawler.net.dial.addresses import server_name
+from trio_crawler.net.dial.connector import Resolver, look_up
 from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
 
 THREADS = 32
@@ -180,7 +181,7 @@ async def test_a_name_without_addresses_is_not_known() -> None:
 def test_a_peer_is_named_with_its_port_unless_it_is_a_usual_one(
     host: str, port: int, peer: str
 ) -> None:
-    assert resolve.server_name(host, port) == peer
+    assert server_name(host, port) == peer
 
 
 def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown() -> None:
@@ -189,7 +190,7 @@ def test_a_process_without_descriptors_says_so_and_not_that_the_name_is_unknown(
     program = """if True:
         import os, resource, trio
         from trio_crawler.net.errors import OUT_OF_SOCKETS, FetchError
-        from trio_crawler.net.dial.resolve import Resolver
+        from trio_crawler.net.dial.connector import Resolver
 
         async def main():
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -400,7 +401,7 @@ async def test_a_failure_in_time_is_kept_for_the_calls_and_not_for_the_next_look
         mock_clock.jump(20)
         error = await faulty(resolver, "h", port)
         assert error.fault.phase is Phase.RESOLVE
-        assert resolve.server_name("h", port) in error.fault.detail
+        assert server_name("h", port) in error.fault.detail
     assert len(names.asked) == 1
     assert await resolver.look_up_early("h", 30) == 60
     assert await resolver("h", 80) == ["192.0.2.1"]
@@ -488,7 +489,7 @@ def test_the_threads_take_no_more_than_a_quarter_of_the_descriptors() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert few.max_threads == 20
-    assert 20 < many.max_threads <= resolve.MAX_THREADS
+    assert 20 < many.max_threads <= connector.MAX_THREADS
 
 
 async def test_a_cancelled_lookup_in_time_leaves_nothing_under_way() -> None:

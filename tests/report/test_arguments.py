@@ -45,7 +45,6 @@ def facts(**changed: Any) -> CrawlFacts:
         sitemap_entry,
         Report().add,
         Warc().records,
-        Warc().drop,
     ],
 )
 @for_each("value", [None, "https://a.test/", Page])
@@ -72,7 +71,6 @@ def test_what_takes_an_outcome_refuses_anything_else(
         (lambda: Warc(gzip=9), "gzip must be True or False, not 9"),
         (lambda: Warc().recording(None), "fetch must be an async function from a Job to a Resp"),
         (lambda: Warc().restore(7), "bodies must be several (URL, SHA-1, time), not 7"),
-        (lambda: Warc().restore([("u", "ab", 1)]), "each SHA-1 in bodies must be bytes, not 'ab'"),
         (lambda: changes(None, None), "found must be several changes, not None"),
         (lambda: changes([], "today"), "since must be a number, not 'today'"),
         (lambda: changes([], None, full=None), "full must be True or False, not None"),

@@ -12,7 +12,7 @@ from trio_crawler.facts import PageFacts
 from trio_crawler.ledger import Ledger
 from trio_crawler.model import Failure, Listing, Outcome, Page, Reason, Statistics
 from trio_crawler.report import CrawlFacts, Report
-from trio_crawler.report.page_notes import page_notes
+from trio_crawler.report.hints import page_notes
 
 GOOD: dict[str, Any] = {"h1": ("A",), "h1_count": 1}
 

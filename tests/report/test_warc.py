@@ -67,14 +67,6 @@ async def test_a_redirect_that_leads_nowhere_is_archived_with_its_body() -> None
     assert only("response", data).body == b"where to?"
 
 
-async def test_nothing_is_kept_of_an_outcome_that_is_dropped() -> None:
-    warc = Warc()
-    response = answer(body=b"x")
-    await asked(warc, response)
-    warc.drop(page(response))
-    assert warc.records(page(response)) == b""
-
-
 def test_an_outcome_of_an_earlier_run_has_no_records() -> None:
     warc = Warc()
     assert warc.records(page(answer(body=b"x"))) == b""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sites.servers import running
 
-from trio_crawler.cli.server import SAFE, server_program
+from trio_crawler.cli.worker import SAFE, server_program
 
 
 @contextmanager

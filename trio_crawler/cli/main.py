@@ -17,8 +17,15 @@ from urllib.parse import quote
 import click
 from click.core import ParameterSource
 
-from trio_crawler.cli.command import COMMANDS, CONTEXT, SHORT, Command, parameters_of_store
-from trio_crawler.cli.configuration import OF_FOLDERS, PARAMETERS
+from trio_crawler.cli.command import (
+    COMMANDS,
+    CONTEXT,
+    OF_FOLDERS,
+    PARAMETERS,
+    SHORT,
+    Command,
+    parameters_of_store,
+)
 from trio_crawler.cli.declaration import Group, parameters, secret_flags
 from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
 from trio_crawler.cli.files import PROCESSES, check_directory, check_files

@@ -50,7 +50,6 @@ from trio_crawler.cli.files import (
 from trio_crawler.cli.main import prepare
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
-from trio_crawler.cli.server import server_program, serving
 from trio_crawler.cli.shared_options import (
     ReportOptions,
     Shared,
@@ -60,6 +59,7 @@ from trio_crawler.cli.shared_options import (
 )
 from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
+from trio_crawler.cli.worker import server_program, serving
 from trio_crawler.report import visible
 from trio_crawler.shared import SharedCounts, opened_store
 from trio_crawler.store import End, FileLock, InUse, Unusable, merge

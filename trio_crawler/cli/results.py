@@ -1,17 +1,22 @@
-"""The results of a command: its report, its check, the files about them, and its exit status."""
+"""The results of a command: report and check, the files about them, and the exit status."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from trio_crawler import Outcome, Page, StoreError, report
+import click
+
+# Modules of the check are imported when a check begins: most crawls check no links.
+from trio_crawler import ArgumentError, Outcome, Page, StoreError, check, report
 from trio_crawler.check import command_line
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exit import FAULT, NOTHING, colored, complain, discard_output, tell
@@ -25,16 +30,15 @@ from trio_crawler.cli.files import (
     written,
 )
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.shared_options import ReportOptions
+from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.ledger import Ledger
-from trio_crawler.report import CrawlFacts, Report, attempted
+from trio_crawler.report import CrawlFacts, Report, attempted, visible
 
 if TYPE_CHECKING:
     # SQLite is imported only for a directory.
     from trio_crawler import History
     from trio_crawler.cli.build import Folder
-    from trio_crawler.cli.checking import Check
     from trio_crawler.store import Change
 
 # These a directory writes itself, with each outcome.
@@ -67,9 +71,6 @@ class Results:
         self.report = Report(why=options.why, full=options.full, ledger=self.ledger)
         self.check: Check | None = None
         if checks:
-            # Imported only now: most crawls check no links.
-            from trio_crawler.cli.checking import Check
-
             self.check = Check(options, stack, folder, self.ledger, date)
         self._html: Target | None = None
         if options.html is not None:
@@ -147,7 +148,7 @@ class Results:
         error. If a file is written to standard output, the report goes to standard error. Raises
         BrokenPipeError when a reader has left.
         """
-        options, check = self._options, self.check
+        options, of_links = self._options, self.check
         if self._textless and options.links is not None:
             noun = "1 page" if self._textless == 1 else f"{self._textless:,} pages"
             complain(
@@ -159,17 +160,17 @@ class Results:
         color = colored(options.color, stream)
         parts, faults = list[str](), list[Exception]()
         unwritten = {export.path: export.error for export in exports if export.error}
-        if check is None or not owner:
+        if of_links is None or not owner:
             parts += attempted(
                 lambda: [self.report.text(facts(), color=color, errors=faults)], faults
             )
-        if check is not None:
+        if of_links is not None:
             parts += attempted(
-                lambda: [check.finish(ended, facts().sitemaps, faults, unwritten, color=color)],
+                lambda: [of_links.finish(ended, facts().sitemaps, faults, unwritten, color=color)],
                 faults,
             )
             if owner:
-                shown = check.shown
+                shown = of_links.shown
                 notes = attempted(lambda: self.report.notes(facts(), shown), faults)
                 hints = attempted(lambda: self.report.hints(facts()), faults)
                 parts += ["\n".join(notes), "\n".join(hints)]
@@ -198,7 +199,7 @@ class Results:
             tell("".join(traceback.format_exception(fault)).rstrip())
         if faults:
             return FAULT
-        status = status_of(self.report, None if check is None else check.failed)
+        status = status_of(self.report, None if of_links is None else of_links.failed)
         whole = printed and not unwritten and all(export.whole for export in exports)
         return status if whole else status or FAULT
 
@@ -221,3 +222,204 @@ def status_of(found: Report, failed: bool | None) -> int:
     if found.no_pages or found.turned_away:
         return NOTHING
     return FAULT if (found.problems if failed is None else failed) else 0
+
+
+# The check of links: its policy, its files and its exit status.
+
+if TYPE_CHECKING:
+    from trio_crawler.cli.build import Folder
+
+WRITERS: dict[str, Callable[..., Iterator[bytes]]] = {
+    "--junit": lambda *about, **how: check.to_junit(*about, **how),
+    "--sarif": lambda *about, **how: check.to_sarif(*about, **how),
+    "--markdown": lambda *about, **how: check.to_markdown(*about, **how),
+    "--json": lambda *about, **how: check.to_json(*about, **how),
+    "--write-baseline": lambda found, *_, **__: check.write_baseline(found),
+}
+"""The writers of the files about a whole check, by their options."""
+
+_MOST_FAULTS = 200
+"""The most faults that are shown while a check runs."""
+
+_MOST_LISTED = 1_000
+"""The most links of one kind and reason that --why lists without -v."""
+
+
+class Check:
+    """The link check of one crawl, from its options on; `stack` removes files that are unfinished.
+
+    The outcomes are those of the `ledger`. A file in the directory of the crawl is private. The
+    report names the `date`. Raises click.UsageError for options and files that cannot be used.
+    """
+
+    def __init__(
+        self,
+        options: CrawlOptions | ReportOptions,
+        stack: ExitStack,
+        folder: Folder | None,
+        ledger: Ledger,
+        date: datetime,
+    ) -> None:
+        self._options, self._folder, self._date = options, folder, date
+        self._files: dict[str, tuple[str, Target]] = {}
+        for flag, (path, _) in requested(options).items():
+            if flag not in WRITERS:
+                continue
+            with refusing(f"cannot write {flag} {path}"):
+                target = target_of(path, options.directory)
+            stack.callback(target.drop)
+            self._files[flag] = path, target
+        self._verdicts = _verdicts(options)
+        self._baseline: check.Baseline | None = None
+        if options.baseline is not None:
+            with _reading("--baseline", options.baseline), open(options.baseline, "rb") as file:
+                self._baseline = check.read_baseline(file, options.baseline)
+        shown = sys.maxsize if options.full else _MOST_LISTED
+        why = shown if options.why or options.html is not None else 0
+        self._links = check.LinkCheck(self._verdicts, why=why, ledger=ledger)
+        self._told: set[str] = set()
+        self.failed = False
+        self._written: tuple[list[check.Finding], check.CheckFacts, int] | None = None
+
+    def once(self, outcome: Outcome) -> Outcome:
+        """Return an outcome; of two URLs of one file the second one has no links."""
+        return outcome if self._folder is None else self._folder.once(outcome, self._links)
+
+    def tell(self, outcome: Outcome, say: Callable[..., None]) -> None:
+        """Print each fault that is certain already, once, unless the baseline has it.
+
+        The outcome must have been added.
+        """
+        for fault in self._links.certain(outcome) if len(self._told) < _MOST_FAULTS else ():
+            known = self._baseline is not None and fault in self._baseline
+            if not known and fault.url not in self._told:
+                self._told.add(fault.url)
+                page = "" if fault.page is None else f" from {self.shown(fault.page)}"
+                detail = f": {fault.detail}" if fault.detail else ""
+                line = visible(f"{fault.code} {self.shown(fault.url)}{page}{detail}")
+                say(line, fault=True)
+            if len(self._told) == _MOST_FAULTS:
+                say(f"{_MOST_FAULTS} faults are shown: the report has the others")
+                return
+
+    def finish(
+        self,
+        ended: str,
+        sitemaps: Iterable[Any],
+        faults: list[Exception],
+        unwritten: dict[str, OSError],
+        *,
+        color: bool,
+    ) -> str:
+        """Write the files, and return the report; set `failed`.
+
+        `ended` says why the crawl ended early, "" if it did not. A sitemap that could not be read
+        is a finding. An exception in one part of the report, or in one file, is added to `faults`,
+        and the error of a file to `unwritten`: all others are made all the same.
+        """
+        options, folder = self._options, self._folder
+        found = [*self._links.findings(), *self._unread(sitemaps)]
+        known, mended, all_found = 0, None, found
+        if self._baseline is not None:
+            comparison = self._baseline.compare(found)
+            known, found = len(comparison.known), list(comparison.new)
+            # The entries of pages that were not fetched would count as mended.
+            mended = comparison.mended if not ended else None
+        fail_on = options.fail_on or ("fault" if self._baseline is None else "new")
+        counted = found if fail_on == "new" else all_found
+        wanted = check.Verdict.NOTE if fail_on == "note" else check.Verdict.FAULT
+        self.failed = any(each.verdict >= wanted for each in counted)
+        command = ["trio-crawler", *sys.argv[1:]]
+        facts = check.CheckFacts(
+            date=self._date,
+            command=check.command_line(command, secret_flags(CrawlOptions)),
+            checked=self._links.checked,
+            not_checked=self._links.not_checked,
+            listed=self._links.listed if options.why else None,
+            recalled=self._links.recalled,
+            unlinked=None if ended or folder is None else folder.unlinked(self._links),
+            unread={} if ended or folder is None else folder.unread(self._links),
+            mended=mended,
+            ended=ended,
+        )
+        self._written = found, facts, known
+        lines: list[str] = []
+        for flag, (path, target) in self._files.items():
+            listed = all_found if flag == "--write-baseline" else found
+            write = partial(WRITERS[flag], listed, facts, path_of=self._path_of)
+            lost = attempted(partial(written, path, target, write, unwritten), faults)
+            lines += [f"{flag} {path} is not written. {line}" for line in lost]
+        text = check.check_report(
+            found,
+            facts,
+            by_target=options.by == "target",
+            full=options.full,
+            known=known,
+            shown=self.shown,
+            color=color,
+            errors=faults,
+        )
+        if options.github:
+            pieces = partial(check.to_annotations, found, path_of=self._path_of)
+            told = attempted(lambda: [b"".join(pieces()).decode().removesuffix("\n")], faults)
+            lines[:0] = filter(None, told)
+        return "\n".join([*lines, text])
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of --json with what --why lists, and the number of known findings.
+
+        It must be called after `finish`.
+        """
+        if self._written is None:
+            raise RuntimeError("the check is not finished")
+        found, facts, known = self._written
+        facts = replace(facts, listed=self._links.listed)
+        document = json.loads(b"".join(check.to_json(found, facts, path_of=self._path_of)))
+        return {**document, "known": known}
+
+    def _unread(self, sitemaps: Iterable[Any]) -> Iterator[check.Finding]:
+        """Yield the findings of sitemaps that were named and could not be read whole."""
+        for each in sitemaps:
+            for flaw in each.flaws if each.fetched else ():
+                verdict = self._verdicts.of(each.url, reason=flaw)
+                if verdict is not check.Verdict.FINE:
+                    about = {"code": flaw.value, "page": each.referrer, "detail": each.detail}
+                    yield check.Finding(verdict=verdict, url=each.url, **about)
+
+    def shown(self, url: str) -> str:
+        """Return the text to show for a URL: the path of a file in the folder."""
+        return self._path_of(url) or url
+
+    def _path_of(self, url: str) -> str | None:
+        return None if self._folder is None else self._folder.path_of(url)
+
+
+def _verdicts(options: SharedOptions) -> check.Verdicts:
+    patterns = [*options.ignored]
+    if (path := options.ignore_file) is not None:
+        with _reading("--ignore-file", path), open(path, encoding="utf-8") as file:
+            patterns += check.parse_patterns(file, path)  # type: ignore[arg-type]
+    redirects = None if options.redirects is None else check.Verdict(options.redirects)
+    with _reading("--accept"):
+        accept = check.parse_statuses(options.accept)
+        own = {
+            name: check.parse_statuses(of_host["accept"])
+            for name, of_host in options.hosts.items()
+            if "accept" in of_host
+        }
+    with _reading("--ignore"):
+        return check.Verdicts(accept, patterns, redirects, options.strict_status, own)
+
+
+@contextmanager
+def _reading(option: str, path: str = "") -> Iterator[None]:
+    """Raise click.UsageError, which names the option, for an error of the block."""
+    try:
+        yield
+    except OSError as error:
+        told = f"{option}: cannot read {path}: {error.strerror}"
+        raise click.UsageError(told) from None
+    except ArgumentError as error:
+        raise click.UsageError(error.named(option)) from None
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {error}") from None

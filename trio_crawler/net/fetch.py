@@ -14,7 +14,7 @@ import trio
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_function, public
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.net.dial.resolve import Resolver
+from trio_crawler.net.dial.connector import Resolver
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.fetcher import TIMEOUT, Fetcher, Request
 from trio_crawler.net.http1.connection import Connection, Origin

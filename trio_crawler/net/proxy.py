@@ -21,8 +21,7 @@ import httpx
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.model import Phase, Reason
-from trio_crawler.net.dial.addresses import parse_address
-from trio_crawler.net.dial.resolve import server_name
+from trio_crawler.net.dial.addresses import parse_address, server_name
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, one_line
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin

@@ -23,7 +23,7 @@ from trio_crawler.policy.verdict import Defect
 from trio_crawler.reason import REASONS
 from trio_crawler.report.codes import explained
 from trio_crawler.report.facts import source_of
-from trio_crawler.report.page_notes import page_tables
+from trio_crawler.report.hints import page_tables
 from trio_crawler.report.rejections import listed
 from trio_crawler.report.sections import date_of, orphans, unlisted
 from trio_crawler.report.summary import Summary

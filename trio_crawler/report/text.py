@@ -25,7 +25,15 @@ from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skippe
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, hosts, sections, shapes
 from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of, source_of
-from trio_crawler.report.hints import Run, barred, hints, login_advice
+from trio_crawler.report.hints import (
+    Run,
+    barred,
+    hints,
+    login_advice,
+    looks_missing,
+    notes_section,
+    page_notes,
+)
 from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
 from trio_crawler.report.rejections import (
     LeftOut,
@@ -157,9 +165,6 @@ class Report:
         invented URL alike decides: see `CrawlFacts.missing`.
         """
         check_whole("most", most, least=1)
-        # Imported late: most crawls keep no facts.
-        from trio_crawler.report.page_notes import looks_missing
-
         return looks_missing(self.ledger, most) if self.ledger.has_facts else []
 
     def text(
@@ -297,9 +302,6 @@ class Report:
         facts = facts_of(crawl)
         if not self.ledger.has_facts:
             return []
-        # Imported late: most crawls keep no facts.
-        from trio_crawler.report.page_notes import notes_section, page_notes
-
         return notes_section(page_notes(self.ledger, facts), self._full, shown)
 
     def hints(self, crawl: CrawlFacts | Crawl) -> list[str]:

@@ -18,7 +18,6 @@ from trio_crawler.arguments import (
     check_function,
     check_iterable,
     check_kind,
-    check_number,
     check_whole,
     public,
 )
@@ -69,8 +68,8 @@ class Warc:
                     file.write(warc.records(outcome))
             file.write(warc.rest())
 
-    `software` is the name in the record about the archive. Pass each outcome to `records` or to
-    `drop`: until then the head of its response is kept in memory. The returned pieces,
+    `software` is the name in the record about the archive. Pass each outcome to `records`:
+    until then the head of its response is kept in memory. The returned pieces,
     concatenated, are a WARC file; with `gzip` each record is compressed separately, so that a
     reader can seek to it.
 
@@ -127,14 +126,7 @@ class Warc:
         They must be in the same archive: a revisit record does not name another one.
         """
         check_iterable("bodies", bodies, "(URL, SHA-1, time)")
-        for each in bodies:
-            check_kind("each of bodies", each, tuple, "a tuple (URL, SHA-1, time)")
-            if len(each) != 3:
-                raise ValueError(f"each of bodies must be (URL, SHA-1, time), not {each!r}")
-            url, digest, began = each
-            check_kind("each URL in bodies", url, str, "a str")
-            check_kind("each SHA-1 in bodies", digest, bytes, "bytes")
-            check_number("each time in bodies", began)
+        for url, digest, began in bodies:
             self._payloads.add(digest, url, began)
 
     def head(self) -> bytes:
@@ -162,11 +154,6 @@ class Warc:
         Call it after the last outcome, too: `records` returns only those fetched before.
         """
         return self._exchanges.pop_encoded()
-
-    def drop(self, outcome: Outcome) -> None:
-        """Discard the exchange of an outcome that is not to be archived."""
-        check_kind("outcome", outcome, Outcome, "an outcome")
-        self._exchanges.pop(outcome.url, outcome.again)
 
     def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
         body = outcome.body if isinstance(outcome, Page) else exchange.body

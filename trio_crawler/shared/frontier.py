@@ -38,8 +38,7 @@ from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Re
 from trio_crawler.policy.plan import Plan
 from trio_crawler.schedule.hosts import Hosts, JobChannel
 from trio_crawler.settlement import Settlement
-from trio_crawler.shared.directory import WorkerDirectory
-from trio_crawler.shared.leases import Leases
+from trio_crawler.shared.leases import Leases, WorkerDirectory
 from trio_crawler.shared.message import (
     Child,
     Join,

@@ -240,6 +240,12 @@ def bare(host: str) -> str:
     return host.removeprefix("[").removesuffix("]")
 
 
+def server_name(host: str, port: int) -> str:
+    """Return a server as `host:port` for messages; the ports 80 and 443 are left out."""
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return name if port in (80, 443) else f"{name}:{port}"
+
+
 def _key(host: str) -> str:
     """Return a host as seeds have it, without brackets."""
     found = parse_address(host)

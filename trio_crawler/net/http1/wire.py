@@ -13,8 +13,7 @@ import trio
 from trio_crawler.arguments import check_flag, check_whole, several_strings
 from trio_crawler.model import Reason
 from trio_crawler.net.dial.addresses import AddressPolicy
-from trio_crawler.net.dial.connector import Connector, Dialer
-from trio_crawler.net.dial.resolve import Resolve, Resolver, descriptors
+from trio_crawler.net.dial.connector import Connector, Dialer, Resolve, Resolver, descriptors
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import Connection, Origin, Pool, Reusable
