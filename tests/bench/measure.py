@@ -122,7 +122,7 @@ def client(
     """Start one crawl on the core of the clients, in a directory that is gone with the block."""
     compile_modules()
     found = {"BENCH_FOUND": "1"} if listed else {}
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **peer.environment, **found}
+    environment = {**usual(), **peer.environment, **found}
     with TemporaryDirectory() as home:
         command = peer.start(urls, workers, Path(home), listed)
         began = time.perf_counter()
@@ -131,10 +131,18 @@ def client(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if listed else None,
             bufsize=0,
+            cwd=home,
             env=environment,
             preexec_fn=pinned(CLIENT),
         )
         yield Client(peer, process, Path(home), began)
+
+
+def usual() -> dict[str, str]:
+    """Return the environment of a user who names no certificates: these are read at the start."""
+    named = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+    own = {name: value for name, value in os.environ.items() if name not in named}
+    return {**own, "PYTHONPATH": str(CHECKOUT)}
 
 
 @cache

@@ -5,6 +5,7 @@
 Needs `pip install -e '.[bench]'` and Linux. Each figure is the median of new processes that take
 turns, in seconds of CPU. The first request is the first bytes that a server reads: the CPU of the
 client is looked at in that moment, and then the client is ended. All modules are compiled before.
+Programs start in a folder without a project, whose file would be read, and name no certificates.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import sys
 from collections.abc import Sequence
 from statistics import median
 
-from measure import CLIENT, client, compile_modules, load, pinned, taken_in_turns
-from peers import CHECKOUT, PEERS, Peer
+from measure import CLIENT, client, compile_modules, load, pinned, taken_in_turns, usual
+from peers import PEERS, Peer
 from steady import cpu_of
 
 PROGRAM = (sys.executable, "-m", "trio_crawler")
@@ -37,7 +38,8 @@ def to_the_end(options: Sequence[str]) -> float:
     child = subprocess.Popen(
         [*PROGRAM, *options],
         stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        cwd="/",
+        env=usual(),
         preexec_fn=pinned(CLIENT),
     )
     _, status, usage = os.wait4(child.pid, 0)

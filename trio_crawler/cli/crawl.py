@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import time
@@ -10,7 +11,6 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -249,7 +249,7 @@ class _Crawl:
         Whether they answer it alike decides whether such a page is one.
         """
         pages = self._results.report.looks_missing(_MOST_DOUBTFUL)
-        urls = [normalise(f"/{token_hex(8)}", page) for page in pages]
+        urls = [normalise(f"/{os.urandom(8).hex()}", page) for page in pages]
         asked = Crawler(
             urls,
             limits=Limits(max_depth=0, max_tries=1),

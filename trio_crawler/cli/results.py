@@ -17,7 +17,6 @@ import click
 
 # Modules of the check are imported when a check begins: most crawls check no links.
 from trio_crawler import ArgumentError, Outcome, Page, StoreError, check, report
-from trio_crawler.check import command_line
 from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exit import FAULT, NOTHING, colored, complain, discard_output, tell
 from trio_crawler.cli.exports import Export
@@ -208,7 +207,7 @@ class Results:
         html = self.report.html(
             facts(),
             date=self._date,
-            command=command_line(command, secret_flags(CrawlOptions)),
+            command=check.command_line(command, secret_flags(CrawlOptions)),
             check=None if self.check is None else self.check.document(),
             changes=self._changes,
             since=self._since,

@@ -18,7 +18,6 @@ from trio_crawler.arguments import check_function
 from trio_crawler.frontier.protocol import Frontier, Past
 from trio_crawler.model import Fetch, Job, Page, Response
 from trio_crawler.page.read import Facts
-from trio_crawler.page.text_digest import page_text
 from trio_crawler.page.urls import is_web, seen_key
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.reason import NOT_WHOLE
@@ -75,6 +74,9 @@ class Repeats:
         page = settlement.outcome
         if not isinstance(page, Page) or not self._may_repeat(page):
             return False
+        # Imported late: only a refresh asks.
+        from trio_crawler.page.text_digest import page_text
+
         text = page_text(page.body, page.content_type, page.charset)
         if text is None or not self._seems_changed(page.url, page.title, text.digest):
             return False
@@ -108,6 +110,8 @@ class Repeats:
         settlement, first = self._held.pop(url)
         if facts is None:
             return settlement
+        from trio_crawler.page.text_digest import page_text
+
         text = page_text(body, facts.content_type, facts.charset)
         if text is None:
             return settlement
