@@ -514,7 +514,9 @@ def test_each_error_code_has_its_name() -> None:
     "code", [ErrorCodes.INTERNAL_ERROR, ErrorCodes.CANCEL, ErrorCodes.HTTP_1_1_REQUIRED, 0x77]
 )
 @pytest.mark.parametrize("begun", [False, True])
-async def test_a_stream_that_is_reset_is_a_fault_that_names_the_error(asking: Asking, code: int, begun: bool) -> None:
+async def test_a_stream_that_is_reset_is_a_fault_that_names_the_error(
+    asking: Asking, code: int, begun: bool
+) -> None:
     async def odd(talk: Any, number: int) -> None:
         if begun:
             talk.machine.send_headers(number, [(":status", "200")])

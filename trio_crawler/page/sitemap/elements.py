@@ -5,7 +5,7 @@ declaration is read. expat is not used: it takes 4.7 s and 1,079 MiB for 50 MB o
 stops at the first bare "&".
 
 Every expression is possessive and every search goes forward, so the time is linear for every file.
-At most two chunks of the file are kept.
+At most five chunks of the file are kept.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from trio_crawler.page import entities
 
 _W = "\\t\\n\\r "
 _END = rf"(?=[{_W}/>])"
-_MAX_TAG = 64 * 1024  # characters of a tag with the text after it, or of a comment
+_MAX_TAG = 256 * 1024  # characters of a tag with the text after it, or of a comment
 # Pieces of expressions, for re.VERBOSE; each begins after its "<".
 _ATTRIBUTES = rf"""(?: [{_W}/] (?: [^<>"']++ | "[^"<]*+" | '[^'<]*+' )*+ )?+"""
 _COMMENT = r"!-- (?: [^-]++ | - (?!->) )*+ -->"
 _INSTRUCTION = r"\? (?: [^?]++ | \? (?!>) )*+ \?>"
 _CDATA = r"!\[CDATA\[ (?P<data> (?: [^\]]++ | \] (?!\]>) )*+ ) \]\]>"
 _MAX_NAME = 128
-_MARKS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 # The text that may precede the root element.
 _PROLOGUE = lazy(
     rf"(?: [\ufeff{_W}]++ | < (?: {_INSTRUCTION} | {_COMMENT} | !DOCTYPE [^\[<>]*+ > ) )*+",
@@ -107,7 +106,8 @@ def declares(head: str) -> bool:
 class TagScanner:
     """A scanner for the relevant tags in chunks of text; the first chunk begins with the root.
 
-    `rest` is the part of the chunks that is not scanned yet.
+    `rest` is the part of the chunks that is not scanned yet; it may begin with a tag or comment
+    that is `too_long`.
     """
 
     def __init__(self, root: Root) -> None:
@@ -117,7 +117,6 @@ class TagScanner:
         # The alternatives after "<"; each stops at "|", and `lastgroup` names it:
         #
         #   text                           lastgroup  captured before  what it is
-        #   <url><loc>…</loc>…</url>|      record     url, date, …     a record in the usual form
         #   <loc xml:lang="a">…</loc>|     closed     field, …, text   a field
         #   <loc>…|<                       text       field, …         a field without its end tag
         #   <url>|  </url>|  </loc>|       tag                         any other relevant tag
@@ -127,8 +126,7 @@ class TagScanner:
         self._next = re.compile(
             rf"""
             < (?= [{first}/!?] )
-            (?: {_usual_record(names)}
-            |   (?P<field> {fields} ) (?P<attributes> {_ATTRIBUTES} ) >
+            (?: (?P<field> {fields} ) (?P<attributes> {_ATTRIBUTES} ) >
                 (?P<text> [^<]*+ ) (?: (?P<closed> </ (?P=field) [{_W}]*+ > ) | (?=<) )
             |   (?P<tag> /?+ {others} | / {fields} ) {_ATTRIBUTES} >
             |   (?: {_COMMENT} | {_INSTRUCTION} | {_CDATA} ) (?P<more> [^<]*+ ) (?=<)
@@ -141,28 +139,22 @@ class TagScanner:
         # the name of the URL are outside of records, too.
         one = re.escape(names.url) if names.kind in LOOSE else "/" + re.escape(names.record)
         self._count = re.compile(rf"<(?:{one}|(?P<root_end>/{re.escape(root.name)})){_END}")
-        self.rest = ""
-        self._until = ""
+        self.rest, self.too_long = "", False
 
-    def scan(self, chunks: Iterable[str]) -> Iterator[re.Match[str] | None]:
+    def scan(self, chunks: Iterable[str]) -> Iterator[re.Match[str]]:
         """Yield one match after another, with one of these for its `lastgroup`:
 
-        - "record": a whole record with its `url`, and perhaps a `date` and a `priority`, without
-          references. Most sitemaps contain nothing else, and a record takes half of the time of
-          its single tags.
         - "closed": a start tag (`field`, `attributes`), its `text` and its end tag.
         - "text": the same without the end tag.
         - "tag": any other relevant tag; the name of an end tag begins with "/".
         - "more": a comment, an instruction or CDATA (`data`), with the text after it.
 
-        Yields None for a tag or comment that is too long. A text goes up to the next "<"; a text
-        at the end of the file, without a "<" after it, is not yielded. References are not decoded.
+        A text goes up to the next "<"; a text at the end of the file, without a "<" after it, is
+        not yielded. References are not decoded. Behind a tag or comment that is `too_long` nothing
+        is read.
         """
         for chunk in chunks:
-            text = self._join(chunk)
-            if not text:
-                continue
-            at = 0
+            text, at = self.rest + chunk, 0
             for match in self._next.finditer(text):
                 if match.lastgroup == "open":
                     at = match.start()
@@ -173,26 +165,8 @@ class TagScanner:
                 at = text.rfind("<", at)
             self.rest = text[at:] if at >= 0 else ""
             if len(self.rest) > _MAX_TAG:
-                yield from self._give_up()
-
-    def _join(self, chunk: str) -> str:
-        """Return the rest and the next chunk; "" inside a tag or comment that is too long."""
-        text = self.rest + chunk
-        end = text.find(self._until)
-        if end < 0:
-            self.rest = text[-2:]
-            return ""
-        at = end if self._until == "<" else end + len(self._until)
-        self._until = ""
-        return text[at:]
-
-    def _give_up(self) -> Iterator[re.Match[str] | None]:
-        """Skip a tag or comment that is too long; a tag is yielded with a part of its text."""
-        self._until = _end_mark(self.rest)
-        match = self._next.search(self.rest[:_MAX_TAG] + "<")
-        if match is not None:
-            yield None if match.lastgroup == "open" else match
-        self.rest = self.rest[-2:]
+                self.too_long = True
+                return
 
     def count(self, chunks: Iterable[str]) -> tuple[int, bool]:
         """Return the number of records in the rest and in more chunks, and whether the root ends.
@@ -219,36 +193,8 @@ def _undivided(chunks: Iterable[str]) -> Iterator[str]:
     yield rest
 
 
-def _usual_record(names: ElementNames) -> str:
-    """Return an expression for a record in the usual form; its "changefreq" is not captured."""
-
-    def field(name: str, value: str) -> str:
-        name = re.escape(name)
-        return rf"<{name}> ({value} [^<&]*+ ) </{name}> [{_W}]*+"
-
-    record = re.escape(names.record)
-    changes = re.escape(names.url.removesuffix("loc") + "changefreq")
-    return rf"""
-        (?P<record> {record}> [{_W}]*+
-            {field(names.url, "?P<url>")}
-            (?: {field(names.date, "?P<date>")} )?+
-            (?: {field(changes, "?:")} )?+
-            (?: {field(names.priority, "?P<priority>")} )?+
-            </{record}>
-        )
-    """
-
-
 def _either(names: Iterable[str]) -> str:
     return f"(?:{'|'.join(map(re.escape, names))})"
-
-
-def _end_mark(text: str) -> str:
-    """Return the mark that ends a tag or comment that is too long."""
-    for start, end in _MARKS:
-        if text.startswith(start) and end not in text[len(start) :]:
-            return end
-    return "<"
 
 
 _MAX_VALUE = 8 * 1024  # characters of a value that is put together from parts
@@ -281,12 +227,12 @@ class RecordReader:
 
     It counts the `tags`, the `roots` (root elements), the `unclosed` values (without an end tag),
     and each `bare` "&" in a value that does not begin a reference. `ended` is whether the last
-    root has its end tag.
+    root has its end tag, `is_cut` whether the rest is not read because of a very long tag.
     """
 
     def __init__(self, root: Root) -> None:
         self.tags = self.roots = self.unclosed = self.bare = 0
-        self.ended = False
+        self.ended = self.is_cut = False
         self._tags = TagScanner(root)
         self._root = root
         self._names = root.names
@@ -307,6 +253,7 @@ class RecordReader:
             self.tags += 1
             if (record := self._handle(match)) is not None:
                 yield record
+        self.is_cut = self._tags.too_long
         inside, begun = self._in_record and not self._is_loose, self._open_field == self._names.url
         if (record := self._finish()) is not None:
             yield record
@@ -320,12 +267,8 @@ class RecordReader:
         self.ended = self.ended or ended
         return count + self._correction
 
-    def _handle(self, match: re.Match[str] | None) -> Record | None:
-        if match is None:
-            self._close(keep=False)
-        elif match.lastgroup == "record":
-            return self._handle_record(match)
-        elif match.lastgroup == "more":
+    def _handle(self, match: re.Match[str]) -> Record | None:
+        if match.lastgroup == "more":
             self._continue_value(match["data"] or "", match["more"])
         elif match.lastgroup == "tag":
             tag = match["tag"]
@@ -335,17 +278,6 @@ class RecordReader:
         elif self._in_record and not self._in_source:
             return self._handle_field(match)
         return None
-
-    def _handle_record(self, match: re.Match[str]) -> Record | None:
-        self._close()
-        self._in_record, self._in_source = self._is_loose, False
-        done = self._finish()
-        _, _, url, date, priority = self._names
-        self._values = {url: match["url"]}
-        for name, value in ((date, match["date"]), (priority, match["priority"])):
-            if value is not None:
-                self._values[name] = value
-        return done
 
     def _handle_field(self, match: re.Match[str]) -> Record | None:
         self._close()
@@ -394,13 +326,12 @@ class RecordReader:
         if href is not None and (rel is None or rel[rel.lastgroup or 0] == "alternate"):
             self._values.setdefault(self._names.url, self._decode(href[href.lastgroup or 0]))
 
-    def _close(self, *, ended: str = "", keep: bool = True) -> None:
+    def _close(self, *, ended: str = "") -> None:
         """End the open value, if any; it counts as unclosed unless `ended` is its name."""
         if not self._open_field:
             return
         self.unclosed += self._open_field != ended
-        if keep:
-            self._values.setdefault(self._open_field, self._open_text)
+        self._values.setdefault(self._open_field, self._open_text)
         self._open_field = ""
 
     def _finish(self) -> Record | None:

@@ -172,11 +172,12 @@ def _read_records(
         "it has text before its root element": root.late,
         f"it has {records.roots} root elements": records.roots > 1,
         f"only its first {records.tags} tags were read": records.tags >= max_tags,
+        "it is not read behind a tag or a comment of more than 256 KiB": records.is_cut,
         f"{records.unclosed} of its values have no end tag": records.unclosed,
         f'{records.bare} "&" in its values are not escaped': records.bare,
     }
     flaws = {sentence: Reason.BAD_SITEMAP for sentence, true in sentences.items() if true}
-    if decoded.complete and not records.ended:
+    if decoded.complete and not (records.ended or records.is_cut):
         flaws["it ends before the end of its root element"] = Reason.INCOMPLETE
     return flaws
 
