@@ -24,8 +24,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from trio_crawler.frontier.lasting import StoredJob
 from trio_crawler.frontier.memory import Seen
-from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.model import Job
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import Politeness

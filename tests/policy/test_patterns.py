@@ -10,7 +10,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.new_text import Streak, fingerprint
+from trio_crawler.policy.news import Streak, fingerprint
 from trio_crawler.policy.url_shapes import pattern, steps
 
 UUID = "6fa459ea-ee8a-3ca4-894e-db77e160355e"

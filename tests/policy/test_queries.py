@@ -6,8 +6,7 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.new_text import Novelty
-from trio_crawler.policy.queries import Families, Queries, Shape
+from trio_crawler.policy.news import Families, Novelty, Queries, Shape
 from trio_crawler.policy.traps import HostTraps, Traps
 
 H = "http://h"

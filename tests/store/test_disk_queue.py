@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from trio_crawler.frontier.url_index import StoredJob
+from trio_crawler.frontier.lasting import StoredJob
 from trio_crawler.model import Job, Purpose, Reason, Validator
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import Politeness

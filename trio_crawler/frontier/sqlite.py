@@ -16,10 +16,9 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
-from trio_crawler.frontier.journal import Kept
+from trio_crawler.frontier.lasting import Kept, StoredJob, UrlIndex, known_rules
 from trio_crawler.frontier.memory import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
-from trio_crawler.frontier.url_index import StoredJob, UrlIndex, known_rules
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import Attempt, Checked, Job, Purpose, Reason, Statistics
 from trio_crawler.page.read import Facts

@@ -12,8 +12,7 @@ from typing import Self
 from trio_crawler.arguments import check_flag, check_number
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import directory, host, path
-from trio_crawler.policy.new_text import Novelty, Streak
-from trio_crawler.policy.queries import Queries, QueryOrder
+from trio_crawler.policy.news import Novelty, Queries, QueryOrder, Streak
 from trio_crawler.policy.url_shapes import (
     DATE,
     GENERATED,

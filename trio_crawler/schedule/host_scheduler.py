@@ -23,11 +23,10 @@ from trio_crawler.policy.robots import (
 )
 from trio_crawler.policy.settings import breadth_first
 from trio_crawler.policy.traps import TrapsByHost
-from trio_crawler.schedule.failures import Failures
 from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share, Turns
-from trio_crawler.schedule.origins import Names, Origins
+from trio_crawler.schedule.origins import Failures, Names, Origins
 from trio_crawler.schedule.queues import PlainFirst, Queue, make_queue
 from trio_crawler.settlement import (
     Learned,

@@ -31,8 +31,8 @@ from trio_crawler.arguments import (
     check_whole,
     public,
 )
+from trio_crawler.frontier.lasting import StoredJob
 from trio_crawler.frontier.protocol import FrontierStatistics
-from trio_crawler.frontier.url_index import StoredJob
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import COUNTED, Attempt, Failure, Job, Page, Purpose, Reason
 from trio_crawler.policy.plan import Plan

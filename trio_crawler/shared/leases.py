@@ -16,8 +16,7 @@ from typing import Any
 
 import trio
 
-from trio_crawler.frontier.journal import Kept
-from trio_crawler.frontier.url_index import StoredJob
+from trio_crawler.frontier.lasting import Kept, StoredJob
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.settings import HostStatistics

@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 
 from trio_crawler.arguments import public
-from trio_crawler.frontier.url_index import StoredJob
+from trio_crawler.frontier.lasting import StoredJob
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import authority, seen_key
 from trio_crawler.store.errors import Unusable
