@@ -26,7 +26,7 @@ from trio_crawler import (
     SqliteFrontier,
     including,
 )
-from trio_crawler.engine.tasks import MAX_WAITING
+from trio_crawler.engine.build import MAX_WAITING
 from trio_crawler.shared.frontier import SharedFrontier
 from trio_crawler.testing import Web, html, redirect, robots
 

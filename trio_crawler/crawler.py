@@ -12,10 +12,9 @@ import httpx
 import trio
 
 from trio_crawler.arguments import public
-from trio_crawler.engine.build import Engine
+from trio_crawler.engine.build import Crew, Engine
 from trio_crawler.engine.handler import Retry, fetch_once, url_noted
 from trio_crawler.engine.outbox import HOW_TO_ITERATE, BareExceptions, Outbox, outcome_block
-from trio_crawler.engine.tasks import Crew
 from trio_crawler.frontier import Frontier, HostStatistics, Settlement
 from trio_crawler.model import Fetch, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.policy.plan import Sitemaps

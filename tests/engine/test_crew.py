@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from trio_crawler import Crawler, Politeness
-from trio_crawler.engine.tasks import AT_ONCE
+from trio_crawler.engine.build import AT_ONCE
 from trio_crawler.testing import Web, html
 
 HOME = "http://site.test/"

@@ -30,7 +30,7 @@ from trio_crawler.net.fetch import DEFAULT_USER_AGENT, HttpFetch
 from trio_crawler.net.http1.wire import FRAMING_BYTES
 from trio_crawler.net.httpx_fetch import HttpxFetch
 from trio_crawler.page.urls import normalise
-from trio_crawler.policy.retry import is_transient
+from trio_crawler.policy.answers import is_transient
 
 KIB = 1024
 CLIENT = partial(httpx.AsyncClient, trust_env=False)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Validator
-from trio_crawler.policy.headers import LONGEST, conditions_of, validator_of
+from trio_crawler.policy.answers import LONGEST, conditions_of, validator_of
 
 DATE = "Sat, 21 Nov 2026 19:00:00 GMT"
 

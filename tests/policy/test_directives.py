@@ -9,7 +9,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.headers import (
+from trio_crawler.policy.answers import (
     MAX_DIRECTIVES,
     header_directives,
     meta_directives,

@@ -8,7 +8,7 @@ from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_crawler.policy.headers import parse_http_date
+from trio_crawler.policy.answers import parse_http_date
 
 WHEN = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.engine.handler import content_type, names_in
-from trio_crawler.policy.headers import ReceivedHeaders, by_name
+from trio_crawler.policy.answers import ReceivedHeaders, by_name
 
 NAMES = st.sampled_from(
     [b"Content-Type", b"content-type", b"Link", b"X-Robots-Tag", b"Set-Cookie"]

@@ -28,7 +28,7 @@ from trio_crawler import (
     Response,
 )
 from trio_crawler.model import Purpose
-from trio_crawler.policy.retry import (
+from trio_crawler.policy.answers import (
     MAX_DELAY,
     backoff,
     blames_host,

@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = {
-    "policy/retry.py": "policy/test_retry.py schedule/test_host_state.py",
+    "policy/answers.py": "policy/test_retry.py schedule/test_host_state.py",
     "policy/scope.py": "policy/test_scope.py",
     "arguments.py": "test_argument_error.py test_arguments.py net/test_arguments.py",
     "net/http1/message.py": "net/test_head.py net/test_chunks.py net/test_behaviours_chunks.py",

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 
 from trio_crawler.model import Attempt, Fault, Job, Phase, Purpose, Reason, Response
 from trio_crawler.page.urls import authority, origin
+from trio_crawler.policy.answers import blames_host
 from trio_crawler.policy.host_load import MAX_LIMIT
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import blames_host
 from trio_crawler.policy.robots import Rules
 from trio_crawler.policy.settings import (
     Limits,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Fault, Phase, Purpose, Reason
+from trio_crawler.policy.answers import backoff, blames_host
 from trio_crawler.policy.host_load import MAX_LIMIT
-from trio_crawler.policy.retry import backoff, blames_host
 from trio_crawler.policy.settings import Politeness
 from trio_crawler.schedule.host_state import (
     MAX_REST,

@@ -26,8 +26,8 @@ from trio_crawler.model import (
 from trio_crawler.net.turn import TURN, Turn
 from trio_crawler.page.link_targets import fragment_of
 from trio_crawler.page.urls import normalise, without_userinfo
+from trio_crawler.policy.answers import delay_after, is_transient
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import delay_after, is_transient
 from trio_crawler.settlement import Settlement
 
 LARGE_PAGE = 200_000

@@ -33,7 +33,7 @@ from trio_crawler.page.link_targets import Pointed
 from trio_crawler.page.links import STYLE_SHEET, PageLinks, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import WEB, host, is_web, seen_key, without_userinfo
-from trio_crawler.policy.headers import header_directives, meta_directives
+from trio_crawler.policy.answers import header_directives, meta_directives
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.scope import is_of_urls, refusal
 from trio_crawler.policy.settings import CHECKED

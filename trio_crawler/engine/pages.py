@@ -50,8 +50,8 @@ from trio_crawler.page.links import (
     read_page_links,
 )
 from trio_crawler.page.read import Facts, read
+from trio_crawler.policy.answers import is_doubtful_by_head, is_silent
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import is_doubtful_by_head, is_silent
 from trio_crawler.settlement import Settlement
 
 # Bytes of memory that a link takes besides its characters.

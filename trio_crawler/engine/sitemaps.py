@@ -30,7 +30,7 @@ from trio_crawler.model import (
 )
 from trio_crawler.page.sitemap.read import GZIP
 from trio_crawler.page.urls import authority, is_web, normalise, seen_key
-from trio_crawler.policy.headers import validator_of
+from trio_crawler.policy.answers import validator_of
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import FRESH, interpret, is_lasting, is_self_named
 from trio_crawler.settlement import (

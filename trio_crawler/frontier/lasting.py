@@ -16,7 +16,7 @@ from trio_crawler.arguments import check_flag, check_function, check_path
 from trio_crawler.frontier.memory import Seen
 from trio_crawler.model import CHECKS, COUNTED, Job, Outcome, Purpose, Reason, Validator
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.headers import validator_of
+from trio_crawler.policy.answers import validator_of
 from trio_crawler.policy.robots import KnownRules, interpret
 from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead

@@ -13,7 +13,7 @@ import trio
 
 from trio_crawler.arguments import check_function, check_kind, public
 from trio_crawler.page import urls
-from trio_crawler.policy.headers import parse_http_date
+from trio_crawler.policy.answers import parse_http_date
 
 MAX_COOKIES = 50
 """The most cookies of one host."""

@@ -23,7 +23,7 @@ from trio_crawler.net.statistics import FetchStatistics, WireStatistics
 from trio_crawler.net.turn import DEADLINES, TURN, Progress
 from trio_crawler.page.media import HTML, XHTML, declared_type, is_attachment, is_read
 from trio_crawler.page.urls import origin
-from trio_crawler.policy.headers import ReceivedHeaders, conditions_of
+from trio_crawler.policy.answers import ReceivedHeaders, conditions_of
 from trio_crawler.policy.robots import MAX_BYTES as ROBOTS_BYTES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trio_crawler.arguments import check_iterable, check_kind, check_whole, publ
 from trio_crawler.ledger.ledger import is_html
 from trio_crawler.model import Outcome, Page
 from trio_crawler.page.urls import seen_key, url_texts
-from trio_crawler.policy.headers import parse_http_date
+from trio_crawler.policy.answers import parse_http_date
 
 MAX_URLS = 50_000
 MAX_BYTES = 50 * 1024 * 1024

@@ -13,8 +13,8 @@ from dataclasses import replace as replace_fields
 from msgspec.structs import replace
 
 from trio_crawler.model import CHECKS, REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.policy.answers import LEAST_BAD, blames_host
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, blames_host
 from trio_crawler.policy.robots import (
     FRESH,
     PATH,

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from trio_crawler.model import Purpose
+from trio_crawler.policy.answers import backoff
 from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.retry import backoff
 from trio_crawler.policy.settings import Politeness
 
 MAX_REST = 30.0

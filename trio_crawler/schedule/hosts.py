@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from trio_crawler.arguments import check_callable, check_flag, check_function, check_kind
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
+from trio_crawler.policy.answers import LEAST_BAD, rest_asked_for
 from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import LEAST_BAD, rest_asked_for
 from trio_crawler.policy.robots import KnownRules
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler

@@ -11,15 +11,15 @@ import trio
 from msgspec.structs import replace
 
 from trio_crawler.model import Answer, Attempt, Fault, Phase, Purpose, Reason, Response
-from trio_crawler.policy.host_load import HostLoad
-from trio_crawler.policy.plan import Plan
-from trio_crawler.policy.retry import (
+from trio_crawler.policy.answers import (
     REFUSALS,
     TRANSIENT,
     is_doubtful_by_head,
     is_silent,
     tries_of_host,
 )
+from trio_crawler.policy.host_load import HostLoad
+from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import KnownRules, LongFiles
 from trio_crawler.policy.settings import DELAY, QUICK_DELAY, HostStatistics, at_host
 from trio_crawler.schedule.host_state import FailureContext, HostState, State

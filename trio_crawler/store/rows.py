@@ -37,7 +37,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.text_digest import page_text
-from trio_crawler.policy.headers import LONGEST
+from trio_crawler.policy.answers import LONGEST
 from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.store.database import (
     BadRow,

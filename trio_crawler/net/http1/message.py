@@ -16,7 +16,7 @@ import msgspec
 
 from trio_crawler.model import Phase
 from trio_crawler.net.errors import bad_reply
-from trio_crawler.policy.headers import by_name
+from trio_crawler.policy.answers import by_name
 
 MAX_HEAD_LINES = 256
 MAX_HEAD_BYTES = 64 * 1024
