@@ -170,11 +170,6 @@ def test_a_file_that_was_named_must_be_there(tmp_path, name):
     assert name in ended.stderr
 
 
-def test_the_demo_obeys_no_file(tmp_path):
-    (tmp_path / "trio-crawler.toml").write_text("depth = 0\n")
-    assert crawl("demo", cwd=tmp_path).returncode == 0
-
-
 @for_each(
     "line, expected",
     [

@@ -17,8 +17,10 @@ from trio_crawler.cli import demo
 HIDDEN = [line.split() for line in (demo.SITE / "_faults").read_text().splitlines()]
 
 
-def test_the_demo_finds_all_that_its_site_hides_and_says_what_to_type_next():
-    result = crawl("demo")
+def test_the_demo_finds_all_that_its_site_hides_and_says_what_to_type_next(tmp_path):
+    # No file of the current folder is about the site of the demo.
+    (tmp_path / "trio-crawler.toml").write_text("depth = 0\n")
+    result = crawl("demo", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     for path, code in HIDDEN:
         assert re.search(rf"{code}.*: {re.escape(path)}", result.stdout)

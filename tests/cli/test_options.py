@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from sites.raw import html, threaded_raw_server
 
 from trio_crawler import Crawler, HttpFetch, Limits, Politeness, __version__, normalise
-from trio_crawler.cli.declaration import Group
 from trio_crawler.cli.main import command, main
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import Group
 from trio_crawler.page import has_accelerator
 
 URL = "http://127.0.0.1:9/"

@@ -16,7 +16,7 @@ from cli.command import crawl, ended, start, wait_until
 from durable.server import Served, served
 from durable.site import Site
 
-from trio_crawler.cli.seed_list import MAX_LINE, SeedList
+from trio_crawler.cli.files import MAX_LINE, SeedList
 
 LOCAL = ("--allow-private", "127.0.0.0/8", "-v")
 

@@ -638,7 +638,13 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("flood", FLOODS)
+DEAR = {"padding", "small data"}
+"""The floods that take two CPU seconds each."""
+
+
+@pytest.mark.parametrize(
+    "flood", [pytest.param(each, marks=[pytest.mark.slow] * (each in DEAR)) for each in FLOODS]
+)
 async def test_a_flood_of_frames_ends_at_a_bound(asking: Asking, flood: str) -> None:
     async def ticking() -> None:
         while True:

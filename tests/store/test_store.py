@@ -42,7 +42,7 @@ ONE_OF_EACH = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(outcomes, max_size=4))
 def test_every_outcome_comes_back_as_it_was(made):
     with tempfile.TemporaryDirectory() as directory:

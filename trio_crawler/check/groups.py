@@ -12,8 +12,7 @@ from typing import NamedTuple
 from trio_crawler.check.finding import Finding, origin_of, shortened
 from trio_crawler.link import Link
 from trio_crawler.policy.verdict import Defect, Verdict
-from trio_crawler.report.layout import Paint, Tone
-from trio_crawler.report.visible import count, readable, visible
+from trio_crawler.report.visible import Paint, Tone, count, readable, visible
 
 _ROOM = 75
 """The lines of all lists; with the head and the end a report has two screens of 50 lines."""

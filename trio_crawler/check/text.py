@@ -20,8 +20,17 @@ from trio_crawler.link import ASSET_KINDS, LinkKind
 from trio_crawler.policy.verdict import PERMANENT, Verdict
 from trio_crawler.reason import REASONS
 from trio_crawler.report.codes import is_status, sentence
-from trio_crawler.report.layout import Paint, Tone, attempted, laid_out, painting
-from trio_crawler.report.visible import count, more, readable, visible
+from trio_crawler.report.visible import (
+    Paint,
+    Tone,
+    attempted,
+    count,
+    laid_out,
+    more,
+    painting,
+    readable,
+    visible,
+)
 
 _MOST_LISTED = 20
 _MOST_ENDINGS = 5

@@ -14,9 +14,9 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler import __version__
-from trio_crawler.cli.declaration import Group, declared, secret_flags
 from trio_crawler.cli.exit import CLOSED_PIPE, FAULT, complain, discard_output
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import Group, declared, secret_flags
 from trio_crawler.cli.shared_options import OF_CHECKS, ReportOptions, Shared
 from trio_crawler.page import has_accelerator
 

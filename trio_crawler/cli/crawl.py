@@ -36,11 +36,10 @@ from trio_crawler.cli.exit import (
     refused,
 )
 from trio_crawler.cli.exports import Export, archive, exports
-from trio_crawler.cli.files import STANDARD_OUTPUT, is_plain
+from trio_crawler.cli.files import STANDARD_OUTPUT, SeedList, is_plain, opened_list
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.results import Results
-from trio_crawler.cli.seed_list import SeedList, opened
 from trio_crawler.cli.shared_options import refuse_without_check
 from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
@@ -86,7 +85,7 @@ async def _main(options: CrawlOptions) -> int:
             results = Results(options, last, plan.folder, date, checks=plan.checks)
             files = _open_files(options, plan, stack, results.ledger)
             path = options.seed_stream
-            urls = None if path is None else stack.enter_context(opened(path))
+            urls = None if path is None else stack.enter_context(opened_list(path))
             color = colored(options.color, sys.stderr)
             screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
             if urls is not None:

@@ -25,11 +25,11 @@ from trio_crawler import (
     report,
     store,
 )
-from trio_crawler.cli.declaration import declared, requested
 from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.exports import as_it_is, exports
 from trio_crawler.cli.files import LEFT, PROCESSES, STANDARD_OUTPUT, is_plain
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import declared, requested
 from trio_crawler.cli.results import Results
 from trio_crawler.cli.shared_options import (
     ReportOptions,

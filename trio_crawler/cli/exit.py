@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TextIO
 
 from trio_crawler import StoreError
-from trio_crawler.cli.declaration import declared
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import declared
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 from trio_crawler.store import DifferentCrawl, InUse, Unusable
 

@@ -20,9 +20,9 @@ from urllib.parse import quote
 import trio
 
 from trio_crawler import Outcome, Page, report
-from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, place_of, refusing, target_of
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import requested
 from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.ledger import Ledger
 from trio_crawler.report import to_jsonl

@@ -26,14 +26,12 @@ from trio_crawler.cli.command import (
     Command,
     parameters_of_store,
 )
-from trio_crawler.cli.declaration import Group, parameters, secret_flags
 from trio_crawler.cli.exit import INTERRUPTED, WRONG_USAGE, complain, guarded
-from trio_crawler.cli.files import PROCESSES, check_directory, check_files
+from trio_crawler.cli.files import PROCESSES, check_directory, check_files, check_list
 from trio_crawler.cli.logins import asked
 from trio_crawler.cli.options import CrawlOptions, refuse_contradictions
-from trio_crawler.cli.parsing import site
+from trio_crawler.cli.parsing import Group, parameters, secret_flags, site
 from trio_crawler.cli.secrets import hide_arguments
-from trio_crawler.cli.seed_list import check_list
 from trio_crawler.cli.shared_options import ReportOptions, Shared, refuse
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
 

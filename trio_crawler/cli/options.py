@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import click
 
 from trio_crawler.cli import parsing
-from trio_crawler.cli.declaration import (
+from trio_crawler.cli.parsing import (
     Group,
     Output,
     declaration,

@@ -28,7 +28,6 @@ import trio
 from trio_crawler import History, StoreError
 from trio_crawler.cli import crawl
 from trio_crawler.cli.build import planned
-from trio_crawler.cli.declaration import requested
 from trio_crawler.cli.directory import printed
 from trio_crawler.cli.exit import (
     FAULT,
@@ -49,7 +48,7 @@ from trio_crawler.cli.files import (
 )
 from trio_crawler.cli.main import prepare
 from trio_crawler.cli.options import CrawlOptions
-from trio_crawler.cli.parsing import NORMAL
+from trio_crawler.cli.parsing import NORMAL, requested
 from trio_crawler.cli.shared_options import (
     ReportOptions,
     Shared,

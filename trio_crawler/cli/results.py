@@ -17,7 +17,6 @@ import click
 
 # Modules of the check are imported when a check begins: most crawls check no links.
 from trio_crawler import ArgumentError, Outcome, Page, StoreError, check, report
-from trio_crawler.cli.declaration import requested, secret_flags
 from trio_crawler.cli.exit import FAULT, NOTHING, colored, complain, discard_output, tell
 from trio_crawler.cli.exports import Export
 from trio_crawler.cli.files import (
@@ -29,6 +28,7 @@ from trio_crawler.cli.files import (
     written,
 )
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import requested, secret_flags
 from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.ledger import Ledger

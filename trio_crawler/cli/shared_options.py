@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from trio_crawler.cli import parsing
-from trio_crawler.cli.declaration import (
+from trio_crawler.cli.parsing import (
     Group,
     Output,
     declared,

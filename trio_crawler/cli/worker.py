@@ -20,10 +20,10 @@ from urllib.parse import quote
 import trio
 
 from trio_crawler.cli.build import Plan
-from trio_crawler.cli.declaration import declared
 from trio_crawler.cli.directory import meaning_of, settings_of
 from trio_crawler.cli.exit import guarded
 from trio_crawler.cli.options import CrawlOptions
+from trio_crawler.cli.parsing import declared
 from trio_crawler.cli.shared_options import Shared
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.report import visible

@@ -1,5 +1,3 @@
-from .facts import CrawlFacts as CrawlFacts
-from .layout import attempted as attempted
 from .lines import CSV_HEAD as CSV_HEAD
 from .lines import LINKS_HEAD as LINKS_HEAD
 from .lines import csv_entry as csv_entry
@@ -14,8 +12,10 @@ from .sitemap_xml import sitemap_entry as sitemap_entry
 from .sitemap_xml import sitemap_home as sitemap_home
 from .sitemap_xml import sitemap_index as sitemap_index
 from .sitemap_xml import sitemap_parts as sitemap_parts
+from .summary import CrawlFacts as CrawlFacts
 from .text import Report as Report
 from .text import one_line as one_line
 from .text import progress_line as progress_line
+from .visible import attempted as attempted
 from .visible import visible as visible
 from .warc_archive import Warc as Warc

@@ -19,13 +19,13 @@ from trio_crawler.ledger.ledger import KeptFacts, Ledger
 from trio_crawler.ledger.rows import CHECKED, FAILURE, NOINDEX, OTHER_CANONICAL, REDIRECT, TRIED
 from trio_crawler.page.urls import authority, origin, without_userinfo
 from trio_crawler.reason import REASONS, Reason
-from trio_crawler.report.hosts import checks_by_host, robots_files
+from trio_crawler.report.broken import checks_by_host, robots_files
 from trio_crawler.report.summary import Summary
 from trio_crawler.report.visible import count, duration, more, readable, visible
 
 if TYPE_CHECKING:
     from trio_crawler.policy.settings import HostStatistics
-    from trio_crawler.report.facts import CrawlFacts
+    from trio_crawler.report.summary import CrawlFacts
 
 MOST = 3
 """The most lines of hints."""
@@ -231,7 +231,7 @@ def _advice(wanting: str, scheme: str, is_authorized: bool | None, is_seed: bool
 # Notes on pages.
 
 if TYPE_CHECKING:
-    from trio_crawler.report.facts import CrawlFacts
+    from trio_crawler.report.summary import CrawlFacts
 
 MOST_FACTS = 100_000
 """The most pages whose facts a report in HTML lists."""

@@ -22,16 +22,15 @@ from trio_crawler.page.urls import NOWHERE, is_web, origin, without_userinfo
 from trio_crawler.policy.verdict import Defect
 from trio_crawler.reason import REASONS
 from trio_crawler.report.codes import explained
-from trio_crawler.report.facts import source_of
 from trio_crawler.report.hints import page_tables
 from trio_crawler.report.rejections import listed
 from trio_crawler.report.sections import date_of, orphans, unlisted
-from trio_crawler.report.summary import Summary
+from trio_crawler.report.summary import Summary, source_of
 from trio_crawler.report.visible import count, readable, visible
 
 if TYPE_CHECKING:
     from trio_crawler.model import Statistics
-    from trio_crawler.report.facts import CrawlFacts
+    from trio_crawler.report.summary import CrawlFacts
     from trio_crawler.store.changes import Change
 
 MOST_ENDS, MOST_PLACES = 250_000, 200_000

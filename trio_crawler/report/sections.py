@@ -29,7 +29,7 @@ from trio_crawler.report.visible import count, duration, more, readable, size, v
 if TYPE_CHECKING:
     from trio_crawler.ledger.join import Join
     from trio_crawler.ledger.ledger import Ledger
-    from trio_crawler.report.facts import CrawlFacts
+    from trio_crawler.report.summary import CrawlFacts
     from trio_crawler.store.changes import Change
 
 _MAX_HOSTS = 20

@@ -23,8 +23,7 @@ from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.rows import PAGE
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.settings import HostStatistics, HostWait
-from trio_crawler.report import broken, hosts, sections, shapes
-from trio_crawler.report.facts import Crawl, CrawlFacts, facts_of, source_of
+from trio_crawler.report import broken, sections, shapes
 from trio_crawler.report.hints import (
     Run,
     barred,
@@ -34,7 +33,6 @@ from trio_crawler.report.hints import (
     notes_section,
     page_notes,
 )
-from trio_crawler.report.layout import Paint, attempted, headed, laid_out, painting
 from trio_crawler.report.rejections import (
     LeftOut,
     endless_section,
@@ -43,8 +41,19 @@ from trio_crawler.report.rejections import (
     rejected_section,
 )
 from trio_crawler.report.shapes import Shape
-from trio_crawler.report.summary import Summary
-from trio_crawler.report.visible import count, duration, readable, size, visible
+from trio_crawler.report.summary import Crawl, CrawlFacts, Summary, facts_of, source_of
+from trio_crawler.report.visible import (
+    Paint,
+    attempted,
+    count,
+    duration,
+    headed,
+    laid_out,
+    painting,
+    readable,
+    size,
+    visible,
+)
 
 _Section: TypeAlias = Callable[[], list[str]]
 """Makes the lines of a section, or none."""
@@ -191,10 +200,10 @@ class Report:
             return "\n".join([*lost, "", *sections.finish(known)])
         (summary, join, _), ledger, full = self._joined, self.ledger, self._full
         facts, early = self._facts(known), self._early(known)
-        worst, limit = hosts.lost(summary), None if full else _MAX_LISTED
+        worst, limit = broken.lost(summary), None if full else _MAX_LISTED
         parts: list[_Section] = [
             lambda: self._broken(facts, paint, worst),
-            lambda: hosts.given_up(summary, full),
+            lambda: broken.given_up(summary, full),
             lambda: sections.redirects(summary.redirects, summary.urls),
             lambda: sections.flaws(summary.flaws),
             lambda: sections.not_read_whole(summary.cut),
@@ -203,7 +212,7 @@ class Report:
             lambda: sections.pages("Orphans", sections.orphans(join, facts), limit, early),
             lambda: sections.pages("Unlisted", sections.unlisted(ledger, facts), limit, early),
             lambda: self.notes(facts),
-            lambda: hosts.hosts_section(summary.hosts, full),
+            lambda: broken.hosts_section(summary.hosts, full),
             # If the crawl found much that was not new, or shows all and is not complete.
             lambda: (
                 shapes.shapes_section(ledger, full)
@@ -280,7 +289,7 @@ class Report:
             "remarks": [
                 *([f"It ended early: {visible(why)}"] if why else []),
                 *([] if check else self._head(facts, painting(False))[1:]),
-                *hosts.lost(summary),
+                *broken.lost(summary),
             ],
             "date": sections.date_of(date.timestamp()),
             "version": visible(version),

@@ -2,9 +2,9 @@ from .changes import Change as Change
 from .errors import DifferentCrawl as DifferentCrawl
 from .errors import InUse as InUse
 from .errors import Unusable as Unusable
-from .files import FileLock as FileLock
 from .history import Merged as Merged
 from .history import merge as merge
 from .runs import End as End
 from .runs import Run as Run
+from .streams import FileLock as FileLock
 from .streams import Stream as Stream

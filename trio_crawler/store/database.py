@@ -32,7 +32,6 @@ from trio_crawler.store.errors import (
     file_errors,
     printable,
 )
-from trio_crawler.store.files import make_file
 
 Row: TypeAlias = tuple[Any, ...]
 _T = TypeVar("_T")
@@ -223,6 +222,9 @@ def increasing(after: int, last: int) -> int:
 
 
 NAME = "crawl.sqlite"
+PRIVATE, PRIVATE_DIRECTORY = 0o600, 0o700
+"""The permissions of a crawl: its files may hold cookies, and pages of a login."""
+
 BUSY_TIMEOUT = 5.0
 """Seconds to wait while another program has locked the database."""
 
@@ -249,7 +251,7 @@ def open_to_write(directory: Path, busy_timeout: float = BUSY_TIMEOUT) -> Databa
         _check_files(path, to_write=True)
         # Not by SQLite, which would follow a symbolic link and let others read the file.
         if not path.exists():
-            make_file(path)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
         before = os.lstat(path)
         connection = sqlite3.connect(
             path,

@@ -36,6 +36,7 @@ from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store import rows, runs
 from trio_crawler.store.database import (
     BUSY_TIMEOUT,
+    PRIVATE_DIRECTORY,
     BadRow,
     Count,
     Database,
@@ -50,9 +51,8 @@ from trio_crawler.store.database import (
     open_to_write,
 )
 from trio_crawler.store.errors import StoreError, file_errors, printable
-from trio_crawler.store.files import PRIVATE_DIRECTORY, Lock
 from trio_crawler.store.schema import REFERRER
-from trio_crawler.store.streams import Head, Stream, StreamSet
+from trio_crawler.store.streams import Head, Lock, Stream, StreamSet
 from trio_crawler.store.walk import Walk, last_number, made_outcomes, named_url
 from trio_crawler.store.writer import Batch, BatchWriter
 
