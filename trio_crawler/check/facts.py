@@ -100,7 +100,7 @@ class Unasked:
                 if told[why] < self._most
             }
             at = next((source for _, source in here.values()), 0)
-            links = self._ledger.source(at, {url for _, url in here}) if here else ()
+            links = self._ledger.source(at, {url: None for _, url in here}) if here else ()
             for link in links:
                 why, _ = here.pop((link.kind, link.url), (("", ""), 0))
                 told[why] += 1

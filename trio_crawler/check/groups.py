@@ -37,7 +37,7 @@ class _Bad(NamedTuple):
 
 def _bad(finding: Finding) -> _Bad:
     last = finding.chain[-1].url if finding.chain else ""
-    patterns = _pattern(finding, bad_url(finding)), _pattern(finding, last)
+    patterns = _pattern(finding, bad_url(finding)), last and _pattern(finding, last)
     return _Bad(finding.verdict, finding.code, *patterns)
 
 

@@ -229,7 +229,12 @@ class LinkCheck:
                             page = page or urls[each.page]
                             found += self._lost(page, Link(urls[number], of_kind, fragment), last)
             if found:
-                wanted = {each.url for each in found}
+                wanted: dict[str, set[str] | None] = {}
+                for fault in found:
+                    if fault.code != Defect.MISSING_FRAGMENT:
+                        wanted[fault.url] = None
+                    elif (places := wanted.setdefault(fault.url, set())) is not None:
+                        places.add(fault.fragment)
                 yield from placed(found, self._ledger.source(pointed.source, wanted))
         self.listed += unasked.listed()
         yield from self._unlinked(told)

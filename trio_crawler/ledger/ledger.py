@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -51,7 +51,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page import link_targets
-from trio_crawler.page.link_targets import Urls
+from trio_crawler.page.link_targets import Urls, Wanted
 from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.urls import origin, seen_key
 
@@ -300,7 +300,7 @@ class Ledger:
             if self._facts_at[number] == at and row is not None and row.good:
                 yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
-    def source(self, at: int, wanted: Collection[str]) -> Sequence[Link]:
+    def source(self, at: int, wanted: Wanted) -> Sequence[Link]:
         """Return the links of a page to the URLs `wanted` at least, with places and texts."""
         response, rows = self._sources[at]
         if response is not None:

@@ -26,6 +26,9 @@ In place of the text there may be the offset of the content that has it.
 Urls: TypeAlias = dict[str, set[str] | None]
 """URLs without fragment, each with the fragments that are named there; None for none."""
 
+Wanted: TypeAlias = Mapping[str, Collection[str] | None]
+"""URLs that links are wanted to, each with the fragments of these links; None for any."""
+
 
 class Pointed(NamedTuple):
     """What a page points to, by the kinds of its links: URLs, and the texts that are malformed."""
@@ -76,14 +79,14 @@ def links(
     rows: Iterable[Row],
     base: str,
     encoding: str = "utf-8",
-    wanted: Collection[str] | None = None,
+    wanted: Wanted | None = None,
     read_text: Callable[[str, int, int], str] | None = None,
 ) -> tuple[list[Link], int]:
     """Return the links of rows in the order of the text, and the number of those left out.
 
     A link is left out if the distinct URLs have more than 4 MiB. `base` is a normalised URL, and
-    `encoding` that of the document. Only links to URLs that are `wanted` are returned, None for
-    all. `read_text` reads the text of a link, by its offset and that of its content.
+    `encoding` that of the document. Only links that are `wanted` are returned, None
+    for all. `read_text` reads the text of a link, by its offset and that of its content.
     """
     rows = list(rows)
     targets = resolve((row[2] for row in rows), base, encoding)
@@ -96,8 +99,10 @@ def links(
             left_out += 1
             continue
         url, fragment, malformed = target
-        if wanted is not None and url not in wanted:
-            continue
+        if wanted is not None:
+            named = wanted.get(url, ())
+            if named is not None and fragment not in named:
+                continue
         if newlines := text.count("\n", done, start):
             line += newlines
             line_start = text.rindex("\n", done, start) + 1

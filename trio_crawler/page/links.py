@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, overload
 
@@ -21,7 +21,7 @@ from trio_crawler.page import (
 )
 from trio_crawler.page.html.links import read_links
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
-from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.link_targets import Pointed, Wanted
 from trio_crawler.page.media import blank_doctype
 
 __all__ = [
@@ -107,8 +107,8 @@ class Source(NamedTuple):
     headers: Sequence[tuple[str, str]]
     max_links: int = MAX_LINKS
 
-    def links(self, wanted: Collection[str] | None = None) -> tuple[Link, ...]:
-        """Return the links to the `wanted` URLs, None for all, with their places and texts."""
+    def links(self, wanted: Wanted | None = None) -> tuple[Link, ...]:
+        """Return the `wanted` links, None for all, with their places and texts."""
         most = self.max_links
         if not self.headers:
             text = self.body.decode()
@@ -170,12 +170,12 @@ def read_body_links(
     *,
     encoding: str = "",
     max_links: int = MAX_LINKS,
-    wanted: Collection[str] | None = None,
+    wanted: Wanted | None = None,
 ) -> BodyLinks:
     """Return the links of a response from `url`, which is normalised.
 
     `encoding` is that of the document that links to a style sheet, which counts if the sheet
-    declares none. Of markup only links to URLs that are `wanted` are returned, None for all.
+    declares none. Of markup only links that are `wanted` are returned, None for all.
     """
     rows = list(_in_headers(headers, url))
     found, beyond = link_targets.links("", rows[:max_links], url) if rows else ([], 0)
@@ -231,7 +231,7 @@ def _in_markup(
     content_type: str,
     url: str,
     room: int,
-    wanted: Collection[str] | None,
+    wanted: Wanted | None,
 ) -> tuple[list[Link], int]:
     encoding = charset.detect(body, content_type, markup=True)
     text, _ = charset.decode(body, encoding)

@@ -12,7 +12,7 @@ A scan gives a page up that has SVG with links or ids, or MathML: `read_links` a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -36,7 +36,7 @@ from trio_crawler.page.html.start_tags import (
     may_end,
     start_tags,
 )
-from trio_crawler.page.link_targets import Pointed, Target, Urls, resolve_base
+from trio_crawler.page.link_targets import Pointed, Target, Urls, Wanted, resolve_base
 
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
@@ -56,7 +56,7 @@ def read_links(
     encoding: str = "utf-8",
     xml: bool = False,
     max_links: int = 100_000,
-    wanted: Collection[str] | None = None,
+    wanted: Wanted | None = None,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -64,7 +64,7 @@ def read_links(
     `template` is ignored, since a browser does not show it; that of `noscript` is read, as in a
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
-    left out (at least one if tags were). Only links to URLs that are `wanted` are returned, None
+    left out (at least one if tags were). Only links that are `wanted` are returned, None
     for all.
     """
     ends = None
