@@ -151,26 +151,23 @@ def several(name: str, values: Iterable[_T], wanted: str) -> tuple[_T, ...]:
     return tuple(values)
 
 
-def several_of(name: str, values: Iterable[_T], kind: type[_T]) -> tuple[_T, ...]:
+def several_of(
+    name: str, values: Iterable[_T], kind: type[_T], wanted: str = "", each: str = ""
+) -> tuple[_T, ...]:
     """Return an iterable of instances of one class as a tuple.
 
-    Raises TypeError as `several` does, and for an element of another class.
+    Raises TypeError as `several` does, and for an element of another class. The messages have the
+    name of the class, unless `wanted` describes the elements, and `each` one of them.
     """
-    found = several(name, values, kind.__name__)
+    found = several(name, values, wanted or kind.__name__)
     for value in found:
-        check_kind(f"each of {name}", value, kind, f"a {kind.__name__}")
+        check_kind(f"each of {name}", value, kind, each or f"a {kind.__name__}")
     return found
 
 
 def several_strings(name: str, values: Iterable[Any]) -> tuple[str, ...]:
-    """Return an iterable of strings as a tuple.
-
-    Raises TypeError as `several` does, and for an element that is not a string.
-    """
-    found = several(name, values, "strings")
-    for value in found:
-        check_kind(f"each of {name}", value, str, "a string")
-    return found
+    """Return an iterable of strings as a tuple. Raises TypeError as `several_of` does."""
+    return several_of(name, values, str, "strings", "a string")
 
 
 def checked_pattern(name: str, value: object) -> re.Pattern[str]:

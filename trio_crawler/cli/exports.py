@@ -219,16 +219,23 @@ def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome)
     return encode(named(outcome))
 
 
-class Completed(Target):
-    """A file that is made at the end, from the lines in one without a name. Raises OSError."""
+class _Gathered(Target):
+    """A file that is made at the end, from the entries in one without a name. Raises OSError."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._entries = TemporaryFile(dir=folder)  # noqa: SIM115 - `keep` closes it
+        # The sink closes its own.
+        self.file = FileIO(os.dup(self._entries.fileno()), "w")
+
+
+class Completed(_Gathered):
+    """A file that is completed at the end. Raises OSError."""
 
     def __init__(
         self, target: Target, complete: Callable[[Iterable[bytes]], Iterable[bytes]]
     ) -> None:
+        super().__init__()
         self._target, self._complete = target, complete
-        self._entries = TemporaryFile()  # noqa: SIM115 - `keep` closes it
-        # The sink closes its own.
-        self.file = FileIO(os.dup(self._entries.fileno()), "w")
 
     def keep(self) -> None:
         """Write the file, and move it to its name. Raises OSError."""
@@ -243,7 +250,7 @@ class Completed(Target):
         self._target.drop()
 
 
-class SitemapFiles(Target):
+class SitemapFiles(_Gathered):
     """A sitemap, or an index and the sitemaps that it names, `NAME-1.xml` and so on beside it.
 
     Entries are gathered in a file without a name; `split` divides them into sitemaps. Raises
@@ -263,9 +270,7 @@ class SitemapFiles(Target):
             self._drafts[0].file.close()
             self._drafts[0].drop()
             raise OSError(errno.ESPIPE, "it is no plain file, and a large sitemap needs several")
-        self._entries = TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - `keep` closes it
-        # The sink closes its own.
-        self.file = FileIO(os.dup(self._entries.fileno()), "w")
+        super().__init__(self._path.parent)
 
     def keep(self) -> None:
         """Write the files from the entries, and move them to their names. Raises OSError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -77,8 +78,8 @@ class Warc:
     renamed (`X-Crawl-Content-Encoding`). A request is archived only with the headers that a crawl
     sends by itself, since any other may be a credential.
 
-    A payload that is identical to an earlier one becomes a `revisit` of that one; at least the
-    last `max_remembered` payloads are compared, at most twice as many. A 304 response to a
+    A payload that is identical to an earlier one becomes a `revisit` of that one; the last
+    `max_remembered` payloads are compared. A 304 response to a
     conditional request becomes a `revisit` too, without the head of that response: so archives
     replay the page that was found unchanged. It has the digest and the date of the validator.
 
@@ -106,7 +107,9 @@ class Warc:
         self._seeds = tuple(map(without_userinfo, url_texts("seeds", seeds)))
         self._gzip = gzip
         self._exchanges = Recorder(self._encode_other)
-        self._payloads = _Payloads(max_remembered)
+        # By the digest of a payload the first URL and time.
+        self._payloads: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
+        self._max_remembered = max_remembered
 
     def __repr__(self) -> str:
         return f"<Warc: {len(self._exchanges)} exchanges wait, {len(self._payloads)} payloads>"
@@ -127,7 +130,7 @@ class Warc:
         """
         check_iterable("bodies", bodies, "(URL, SHA-1, time)")
         for url, digest, began in bodies:
-            self._payloads.add(digest, url, began)
+            self._remember(digest, url, began)
 
     def head(self) -> bytes:
         """Return the warcinfo record, with which a file begins."""
@@ -155,15 +158,21 @@ class Warc:
         """
         return self._exchanges.pop_encoded()
 
+    def _remember(self, digest: bytes, url: str, began: float) -> None:
+        """Record a payload, unless it is known already; the oldest one is forgotten."""
+        self._payloads.setdefault(digest, (url, began))
+        if len(self._payloads) > self._max_remembered:
+            self._payloads.popitem(last=False)
+
     def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
         body = outcome.body if isinstance(outcome, Page) else exchange.body
         digest = _sha1(body)
         flaws = outcome.flaws if isinstance(outcome, Page) else ()
         truncated = truncation(exchange, len(body), flaws)
         whole = NOT_WHOLE.isdisjoint(flaws)
-        first = self._payloads.first(digest) if body and whole else None
+        first = self._payloads.get(digest) if body and whole else None
         if first is None and whole:
-            self._payloads.add(digest, exchange.url, exchange.began)
+            self._remember(digest, exchange.url, exchange.began)
         fields = _not_modified(exchange)
         if not fields and first:
             url, began = first
@@ -245,31 +254,6 @@ class Warc:
         window = min(15, len(record).bit_length() + 1)
         member = zlib.compressobj(ZLIB_LEVEL, zlib.DEFLATED, 16 + window, window - 7)
         return member.compress(record) + member.flush()
-
-
-class _Payloads:
-    """The first URL and time of each archived payload, for at least the last `most`."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        # Two generations, since a dict becomes slow if its first entry is removed repeatedly.
-        self._young: dict[bytes, tuple[str, float]] = {}
-        self._old: dict[bytes, tuple[str, float]] = {}
-
-    def __len__(self) -> int:
-        return len(self._young) + len(self._old)
-
-    def first(self, digest: bytes) -> tuple[str, float] | None:
-        """Return the URL and the Unix time of the first payload with this digest."""
-        return self._young.get(digest) or self._old.get(digest)
-
-    def add(self, digest: bytes, url: str, began: float) -> None:
-        """Record a payload, unless it is known already."""
-        if digest in self._old:
-            return
-        self._young.setdefault(digest, (url, began))
-        if len(self._young) >= self._most:
-            self._old, self._young = self._young, {}
 
 
 def _not_modified(exchange: Exchange) -> dict[str, str]:
