@@ -22,6 +22,7 @@ _HEAD = "trio_crawler_baseline"
 _KEYS = set(Identity._fields)
 
 
+@public("trio_crawler.check")
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The findings of a check beside those of a baseline.
@@ -35,13 +36,12 @@ class Comparison:
     True
     """
 
-    __module__ = "trio_crawler.check"
-
     new: tuple[Finding, ...] = ()
     known: tuple[Finding, ...] = ()
     mended: tuple[Identity, ...] = ()
 
 
+@public("trio_crawler.check")
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """The findings that are known, each by its `Identity`.
@@ -57,8 +57,6 @@ class Baseline:
     >>> baseline.compare([finding]).known == (finding,)
     True
     """
-
-    __module__ = "trio_crawler.check"
 
     known: frozenset[Identity]
 

@@ -108,6 +108,7 @@ class Unasked:
                     yield NotChecked(*why, page, link)
 
 
+@public("trio_crawler.check")
 @dataclass(frozen=True, slots=True)
 class CheckFacts:
     """What a check knows beside its findings.
@@ -132,8 +133,6 @@ class CheckFacts:
     >>> facts.date.year, facts.checked, facts.mended
     (2026, {'a': 12}, None)
     """
-
-    __module__ = "trio_crawler.check"
 
     date: datetime
     command: str = ""

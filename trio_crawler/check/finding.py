@@ -80,6 +80,7 @@ class Identity(NamedTuple):
     code: str
 
 
+@public("trio_crawler.check")
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One fault or note: a link that is broken, should be updated, or could not be checked.
 
@@ -105,8 +106,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     >>> finding.says, finding.target
     ('The server answers 404 (Not Found)', 'https://e.org/gone')
     """
-
-    __module__ = "trio_crawler.check"
 
     verdict: Verdict
     url: str

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from trio_crawler.arguments import ArgumentError, check_kind, check_whole
+from trio_crawler.arguments import ArgumentError, check_kind, check_whole, public
 from trio_crawler.check.facts import NotChecked, Unasked
 from trio_crawler.check.finding import Finding, Hop, finding_of, mailto_fault, note_of, placed
 from trio_crawler.ledger.ledger import Ledger, numbers_of
@@ -49,6 +49,7 @@ class _Path(NamedTuple):
         return self.numbers[-1]
 
 
+@public("trio_crawler.check")
 class LinkCheck:
     """Judge every link of a crawl when its outcomes are known, by the policy `verdicts`.
 
@@ -76,8 +77,6 @@ class LinkCheck:
     >>> trio.run(faults)
     ['1: http://site.test/a#b missing_fragment', '1: http://site.test/gone 404']
     """
-
-    __module__ = "trio_crawler.check"
 
     def __init__(
         self, verdicts: Verdicts | None = None, *, why: int = 0, ledger: Ledger | None = None

@@ -8,7 +8,7 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import ArgumentError, check_kind, check_methods, check_whole
+from trio_crawler.arguments import ArgumentError, check_kind, check_methods, check_whole, public
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.in_trio import check_in_trio, start_soon
 from trio_crawler.model import CHECKS, Attempt, Failure, Job, Purpose, Reason, Redirect
@@ -23,15 +23,15 @@ from trio_crawler.store.compact import DiskQueue, DiskQueueFile, UrlSet
 _WAITING = 4 * 1024 * 1024
 
 
+@public("trio_crawler.frontier")
 class JoinStatistics(msgspec.Struct, frozen=True):
     """The numbers of `unfinished` units, and of `tasks_waiting` in `Join.wait`."""
-
-    __module__ = "trio_crawler.frontier"
 
     unfinished: int
     tasks_waiting: int
 
 
+@public("trio_crawler.frontier")
 class Join:
     """A count of unfinished work, and an event for zero.
 
@@ -45,8 +45,6 @@ class Join:
     >>> join.unfinished, join.is_over
     (2, False)
     """
-
-    __module__ = "trio_crawler.frontier"
 
     __slots__ = ("_zero", "unfinished")
 
@@ -93,6 +91,7 @@ class Join:
         return JoinStatistics(self.unfinished, self._zero.statistics().tasks_waiting)
 
 
+@public("trio_crawler.frontier")
 class Urls(Protocol):
     """A set of URLs, such as a set of str.
 
@@ -116,10 +115,10 @@ class Urls(Protocol):
     def __len__(self) -> int: ...
 
 
-Urls.__module__ = "trio_crawler.frontier"
 _URLS = ("add", "update", "intersection", "__contains__", "__len__")
 
 
+@public("trio_crawler.frontier")
 class Seen:
     """The seen URLs: they decide whether a job is fetched, or another one in its place.
 
@@ -143,8 +142,6 @@ class Seen:
     >>> "https://e.org/~ann" in seen
     True
     """
-
-    __module__ = "trio_crawler.frontier"
 
     __slots__ = (
         *("_again", "_checks", "_done", "_fragments", "_full", "_hops", "_left", "_numbers"),
@@ -319,6 +316,7 @@ class Seen:
                 self._hops[key] = target
 
 
+@public("trio_crawler")
 class MemoryFrontier:
     """The frontier of one crawl, in memory.
 
@@ -334,8 +332,6 @@ class MemoryFrontier:
     >>> frontier.statistics().admitted
     2
     """
-
-    __module__ = "trio_crawler"
 
     hosts: Hosts
 

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 import trio
 
+from trio_crawler.arguments import public
 from trio_crawler.model import Attempt, Checked, Job, Listing, Outcome, Reason, Sitemap, Statistics
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.plan import Plan
@@ -18,6 +19,7 @@ from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.settlement import Settlement
 
 
+@public("trio_crawler.frontier")
 class FrontierStatistics(msgspec.Struct, frozen=True):
     """The counts of a frontier at one moment.
 
@@ -30,8 +32,6 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     0
     """
 
-    __module__ = "trio_crawler.frontier"
-
     admitted: int = 0
     waiting: int = 0
     unsettled: int = 0
@@ -41,6 +41,7 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     retries: int = 0
 
 
+@public("trio_crawler.frontier")
 class Past(msgspec.Struct, frozen=True):
     """The state that earlier runs of the same crawl have left.
 
@@ -56,8 +57,6 @@ class Past(msgspec.Struct, frozen=True):
     at the URL of a job that is `recalled`; None if the frontier marks no such jobs.
     """
 
-    __module__ = "trio_crawler.frontier"
-
     statistics: Statistics
     sitemaps: Sequence[Sitemap]
     listings: Mapping[str, Listing]
@@ -71,6 +70,7 @@ class Past(msgspec.Struct, frozen=True):
     checked: Callable[[str], Awaitable[Checked]] | None = None
 
 
+@public("trio_crawler")
 class Frontier(Protocol):
     """The store of the seen URLs, the waiting jobs and the counts of one crawl.
 
@@ -130,9 +130,6 @@ class Frontier(Protocol):
 
     def statistics(self) -> FrontierStatistics:
         """Return the counts at this moment."""
-
-
-Frontier.__module__ = "trio_crawler"
 
 
 _PORTION = 500

@@ -15,7 +15,7 @@ from typing import Any, Self
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_flag, check_json, check_kind, check_path
+from trio_crawler.arguments import check_flag, check_json, check_kind, check_path, public
 from trio_crawler.frontier.lasting import Kept, StoredJob, UrlIndex, known_rules
 from trio_crawler.frontier.memory import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
@@ -35,6 +35,7 @@ from trio_crawler.store.walk import WaitingRow
 _TURN = 500
 
 
+@public("trio_crawler")
 class SqliteFrontier(Kept):
     """The frontier of a crawl in a directory, so that a later run can resume the crawl.
 
@@ -67,8 +68,6 @@ class SqliteFrontier(Kept):
     ...     sorted(outcome.url for outcome in history.outcomes())
     ['http://site.test/', 'http://site.test/a']
     """
-
-    __module__ = "trio_crawler"
 
     hosts: Hosts
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 from msgspec.structs import asdict, replace
 
-from trio_crawler.arguments import check_flag, check_kind, check_number
+from trio_crawler.arguments import check_flag, check_kind, check_number, public
 from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.rows import (
@@ -122,6 +122,7 @@ def numbers_of(packed: bytes) -> Numbers:
     return array("I", packed)
 
 
+@public("trio_crawler.ledger")
 class Ledger:
     """The ends of the URLs of a crawl, and the links of its pages.
 
@@ -139,8 +140,6 @@ class Ledger:
     number of broken URLs so far, without loops. Of 1,000,000 rejected URLs the links are kept,
     with `outside` of all; then `exact` becomes False.
     """
-
-    __module__ = "trio_crawler.ledger"
 
     def __init__(
         self, *, outside: bool = False, checks: bool = False, traits: bool = False

@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from trio_crawler.arguments import public
+
 Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
@@ -55,6 +57,7 @@ scan, tags, targets, text = _load()
 """The functions of `_scan.pyi`, and `_text.pyi`; each None if pages are read in Python."""
 
 
+@public("trio_crawler.page")
 def has_accelerator() -> bool:
     """Whether compiled readers find the links of pages and digest their text.
 
@@ -62,6 +65,3 @@ def has_accelerator() -> bool:
     variable TRIO_CRAWLER_PURE was set when they were imported.
     """
     return scan is not None
-
-
-has_accelerator.__module__ = "trio_crawler.page"

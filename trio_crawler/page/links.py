@@ -8,7 +8,7 @@ from typing import NamedTuple, overload
 
 import httpx
 
-from trio_crawler.arguments import check_kind
+from trio_crawler.arguments import check_kind, public
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Page
 from trio_crawler.page import (
@@ -50,6 +50,7 @@ class BodyLinks(NamedTuple):
     beyond: int = 0
 
 
+@public("trio_crawler.page")
 class PageLinks(Sequence[Link]):
     """The links of a page, read from its body when the first one is asked for.
 
@@ -57,7 +58,6 @@ class PageLinks(Sequence[Link]):
     out there.
     """
 
-    __module__ = "trio_crawler.page"
     __slots__ = ("_links", "pointed", "source")
 
     def __init__(self, pointed: Pointed, source: Source) -> None:
@@ -151,6 +151,7 @@ def read_page_links(
     return PageLinks(pointed, Source(outline or body, url, kept, max_links))
 
 
+@public("trio_crawler.page")
 def links_of(page: Page) -> tuple[Link, ...]:
     """Return everything that a page points to, in document order, those of its headers first.
 
@@ -263,6 +264,3 @@ def _in_headers(headers: httpx.Headers, url: str) -> Iterator[link_targets.Row]:
                 yield 0, kind, found.target, found.target[:MAX_WRITTEN], text, False
     if "refresh" in headers and (target := values.in_refresh(headers["refresh"])):
         yield 0, LinkKind.REFRESH, target, target[:MAX_WRITTEN], "", False
-
-
-links_of.__module__ = "trio_crawler.page"

@@ -14,7 +14,7 @@ from typing import Any
 import ada_url
 import httpx
 
-from trio_crawler.arguments import ArgumentError, check_kind, several, several_strings
+from trio_crawler.arguments import ArgumentError, check_kind, public, several, several_strings
 from trio_crawler.expressions import lazy
 from trio_crawler.page import charset
 
@@ -93,6 +93,7 @@ _MAX_DIRECTORIES, _MAX_CACHED_LINKS, _MAX_CACHED_CHARACTERS = 64, 1_024, 256
 _MAX_ABSOLUTE = 4_096
 
 
+@public("trio_crawler")
 def normalise(url: str | httpx.URL, base: str | httpx.URL | None = None) -> str:
     """Return a URL as serialised by the WHATWG URL Standard, without fragment and userinfo.
 
@@ -359,6 +360,7 @@ def _cut_fragment(href: str) -> str:
     return plain + "#" if plain and plain[-1] <= " " else plain
 
 
+@public("trio_crawler.frontier")
 def seen_key(url: str) -> str:
     """Return the key under which `url`, a normalised http(s) URL, counts as seen.
 
@@ -456,7 +458,3 @@ def _without_userinfo(href: str) -> str:
 def _decode_unreserved(escape: re.Match[str]) -> str:
     character = chr(int(escape[0][1:], 16))
     return character if character in _UNRESERVED else escape[0].upper()
-
-
-normalise.__module__ = "trio_crawler"
-seen_key.__module__ = "trio_crawler.frontier"

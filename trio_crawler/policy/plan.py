@@ -19,6 +19,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_methods,
     check_whole,
+    public,
 )
 from trio_crawler.model import Job, Purpose
 from trio_crawler.page.urls import web_urls
@@ -35,6 +36,7 @@ SEEDING = Job("about:seeds", purpose=Purpose.SEEDS)
 _T = TypeVar("_T")
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True, init=False)
 class Sitemaps:
     """The sitemaps that a crawl reads.
@@ -50,8 +52,6 @@ class Sitemaps:
     >>> Sitemaps(also=["https://e.org/news.xml"], only=True).follow
     True
     """
-
-    __module__ = "trio_crawler"
 
     follow: bool
     also: tuple[str, ...]
@@ -88,6 +88,7 @@ class Chance:
         return random.Random(f"{self._salt} {key}").random()  # noqa: S311 - nothing is secret
 
 
+@public("trio_crawler.frontier")
 @dataclass(frozen=True, slots=True, init=False)
 class Plan:
     """The settings of one crawl; `Crawler` documents each argument. None means the default.
@@ -99,8 +100,6 @@ class Plan:
 
     Raises TypeError or ValueError, naming the argument, for an invalid value.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     seeds: tuple[str, ...]
     seed_stream: AsyncIterable[str | httpx.URL] | None

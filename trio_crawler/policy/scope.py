@@ -18,6 +18,7 @@ from trio_crawler.arguments import (
     check_function,
     check_kind,
     checked_pattern,
+    public,
 )
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import host, web_urls
@@ -33,6 +34,7 @@ _MOST_ORIGINS = 10_000
 _OF_URLS: "WeakSet[Scope]" = WeakSet()
 
 
+@public("trio_crawler")
 class Scope(Protocol):
     """Decide which URLs belong to a crawl, in place of `same_site(seeds)`.
 
@@ -50,9 +52,6 @@ class Scope(Protocol):
     """
 
     def __call__(self, job: Job, /) -> bool | Reason: ...
-
-
-Scope.__module__ = "trio_crawler"
 
 
 def same_site(seeds: Iterable[str | httpx.URL], *scopes: Scope, lenient: bool = False) -> Scope:

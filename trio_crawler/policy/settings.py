@@ -11,7 +11,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_number, check_whole
+from trio_crawler.arguments import (
+    ArgumentError,
+    check_flag,
+    check_kind,
+    check_number,
+    check_whole,
+    public,
+)
 from trio_crawler.model import Fault, Job, Reason
 from trio_crawler.page.urls import host, host_name
 
@@ -22,6 +29,7 @@ DELAY, QUICK_DELAY = 0.5, 0.1
 """Seconds between two checks of one host, at first and after two good answers in a row."""
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The bounds of a crawl; `math.inf` is no bound.
@@ -43,8 +51,6 @@ class Limits:
     >>> Limits(max_depth=2, max_pages=500, max_seconds=60.0).max_pages
     500
     """
-
-    __module__ = "trio_crawler"
 
     max_depth: float = math.inf
     max_pages: float = math.inf
@@ -68,6 +74,7 @@ class Limits:
         check_number("max_hosts", self.max_hosts, least=1)
 
 
+@public("trio_crawler")
 class Order(Protocol):
     """Rank a job: any `(job) -> rank`.
 
@@ -86,9 +93,6 @@ class Order(Protocol):
     """
 
     def __call__(self, job: Job, /) -> Any: ...
-
-
-Order.__module__ = "trio_crawler"
 
 
 def breadth_first(job: Job) -> float:
@@ -130,6 +134,7 @@ for _function in (breadth_first, depth_first, by_sitemap):
     _function.__module__ = "trio_crawler"
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True)
 class HostPoliteness:
     """How gently a crawl treats one host, where that is not as it treats the others.
@@ -144,8 +149,6 @@ class HostPoliteness:
     2
     """
 
-    __module__ = "trio_crawler"
-
     per_host: int | None = None
     delay: float | None = None
 
@@ -156,6 +159,7 @@ class HostPoliteness:
             check_number("delay", self.delay, finite=True)
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True)
 class Politeness:
     """How gently a crawl treats each host; a host is a name or an address, and a port.
@@ -195,8 +199,6 @@ class Politeness:
     10.0
     """
 
-    __module__ = "trio_crawler"
-
     per_host: int = 4
     delay: float = 0.0
     adaptive: bool = False
@@ -233,14 +235,13 @@ def at_host(politeness: Politeness, url: str, base: Politeness) -> Politeness:
     return replace(base, per_host=per_host, delay=delay)
 
 
+@public("trio_crawler.frontier")
 class HostWait(StrEnum):
     """What the jobs of a host wait for; "" if no job waits.
 
     >>> HostWait("robots") is HostWait.ROBOTS, [wait.value for wait in HostWait]
     (True, ['', 'robots', 'probe', 'answer', 'rest', 'turn'])
     """
-
-    __module__ = "trio_crawler.frontier"
 
     NOTHING = ""
     ROBOTS = "robots"
@@ -255,6 +256,7 @@ class HostWait(StrEnum):
     """A free worker."""
 
 
+@public("trio_crawler.frontier")
 class HostStatistics(msgspec.Struct, frozen=True):
     """The state of one host at one moment, by http and https together.
 
@@ -280,8 +282,6 @@ class HostStatistics(msgspec.Struct, frozen=True):
     (2, 4, 0.0, {})
     """
 
-    __module__ = "trio_crawler.frontier"
-
     name: str
     waiting: int
     in_flight: int
@@ -299,6 +299,7 @@ class HostStatistics(msgspec.Struct, frozen=True):
     refused: int = 0
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True)
 class Checks:
     """The links that a crawl checks besides the pages that it fetches.
@@ -334,8 +335,6 @@ class Checks:
     >>> Checks(external=False).fragments, Checks.off().fragments
     (True, False)
     """
-
-    __module__ = "trio_crawler"
 
     external: bool = True
     assets: bool = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 from typing import Self
 
-from trio_crawler.arguments import check_flag, check_number
+from trio_crawler.arguments import check_flag, check_number, public
 from trio_crawler.model import Job, Reason
 from trio_crawler.page.urls import directory, host, path
 from trio_crawler.policy.news import Novelty, Queries, QueryOrder, Streak
@@ -72,6 +72,7 @@ class DuplicateBodies:
         return None
 
 
+@public("trio_crawler")
 @dataclass(frozen=True, slots=True)
 class Traps:
     """The thresholds above which URLs are rejected as a trap; each may be `math.inf`.
@@ -109,8 +110,6 @@ class Traps:
     >>> Traps.off().per_host
     inf
     """
-
-    __module__ = "trio_crawler"
 
     max_url: float = 2_083
     max_segments: float = 20

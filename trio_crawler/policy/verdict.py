@@ -19,6 +19,7 @@ from trio_crawler.arguments import (
     check_kind,
     check_whole,
     checked_pattern,
+    public,
     several,
 )
 from trio_crawler.model import REDIRECTS
@@ -39,6 +40,7 @@ _NUMBERS = re.compile(r"([0-9]{1,9})(?:\.\.([0-9]{1,9}))?")
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
 
 
+@public("trio_crawler.check")
 class Verdict(StrEnum):
     """What an end means for a link: a fault is more than a note, and a note more than fine.
 
@@ -48,8 +50,6 @@ class Verdict(StrEnum):
     >>> Verdict("note") is Verdict.NOTE
     True
     """
-
-    __module__ = "trio_crawler.check"
 
     FINE = "fine"
     NOTE = "note"
@@ -71,6 +71,7 @@ class Verdict(StrEnum):
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
+@public("trio_crawler.check")
 class Defect(StrEnum):
     """What is wrong with a link, although no request for its URL failed.
 
@@ -79,8 +80,6 @@ class Defect(StrEnum):
     >>> [each.value for each in Defect]
     ['missing_fragment', 'bad_mailto', 'bad_scheme']
     """
-
-    __module__ = "trio_crawler.check"
 
     MISSING_FRAGMENT = "missing_fragment"
     """The page has no element with the id or name after the `#`."""
@@ -143,6 +142,7 @@ class Ended(Protocol):
     def url(self) -> str: ...
 
 
+@public("trio_crawler.check")
 @dataclass(frozen=True, slots=True, init=False)
 class Verdicts:
     r"""The policy of a link check: one function from the end of a URL to a verdict.
@@ -166,8 +166,6 @@ class Verdicts:
     >>> Verdicts(accept=[200, 403], ignore=[r"^https://intern\."]).strict_status
     False
     """
-
-    __module__ = "trio_crawler.check"
 
     accept: frozenset[int]
     hosts: Mapping[str, frozenset[int]] = field(hash=False)
@@ -255,6 +253,7 @@ def _statuses(argument: str, statuses: Iterable[int]) -> frozenset[int]:
     return frozenset(found)
 
 
+@public("trio_crawler.check")
 def parse_statuses(text: str) -> frozenset[int]:
     """Return the statuses of a `text` with ranges, such as `200..299,403,999`, ends included.
 
@@ -271,9 +270,6 @@ def parse_statuses(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-parse_statuses.__module__ = "trio_crawler.check"
-
-
 def _range(part: str) -> tuple[int, int]:
     numbers = _NUMBERS.fullmatch(part)
     if not numbers:
@@ -287,6 +283,7 @@ def _range(part: str) -> tuple[int, int]:
     return first, last
 
 
+@public("trio_crawler.check")
 def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ...]:
     """Return the regular expressions of a file, one a line.
 
@@ -313,6 +310,3 @@ def parse_patterns(lines: Iterable[str], file: str) -> tuple[re.Pattern[str], ..
             wrong = f"not a regular expression: {text!r} ({error})"
             raise ValueError(f"{file}, line {number}: {wrong}") from None
     return tuple(found)
-
-
-parse_patterns.__module__ = "trio_crawler.check"

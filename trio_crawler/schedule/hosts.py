@@ -15,7 +15,7 @@ import httpx
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.arguments import check_callable, check_flag, check_function, check_kind
+from trio_crawler.arguments import check_callable, check_flag, check_function, check_kind, public
 from trio_crawler.model import ADMITTED, COUNTED, Attempt, Fault, Job, Purpose, Reason, Response
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.answers import LEAST_BAD, rest_asked_for
@@ -38,6 +38,7 @@ _MAX_UNREAD = 16 * 1024 * 1024
 _JOBS_PER_CHECKPOINT = 16
 
 
+@public("trio_crawler.frontier")
 class JobChannel(trio.abc.ReceiveChannel[Job]):
     """A channel of the jobs that `choose` returns, each chosen when a worker can start it.
 
@@ -51,8 +52,6 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
     before the first worker sends its next request: 100 workers at a server that takes 200 ms had
     414 pages/s instead of 500.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     def __init__(self, choose: Callable[[bool], Job | None]) -> None:
         check_function("choose", choose, "a function that returns the job to start, or None")
@@ -101,6 +100,7 @@ class JobChannel(trio.abc.ReceiveChannel[Job]):
         await trio.lowlevel.checkpoint()
 
 
+@public("trio_crawler.frontier")
 class Hosts:
     """The hosts of one crawl: their records, their waiting jobs, and which job starts next.
 
@@ -121,8 +121,6 @@ class Hosts:
     `retries` the number of their retries. `seeding` tells the task that reads a stream of seeds
     when to go on.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     def __init__(
         self,

@@ -10,11 +10,13 @@ from typing import Any, Protocol
 
 import trio
 
+from trio_crawler.arguments import public
 from trio_crawler.model import Failure, Job, Outcome, Page
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import Order, breadth_first
 
 
+@public("trio_crawler.frontier")
 class Queue(Protocol):
     """A queue of jobs in some order.
 
@@ -39,9 +41,6 @@ class Queue(Protocol):
         """Remove and return the next job; the queue must not be empty."""
 
     def __len__(self) -> int: ...
-
-
-Queue.__module__ = "trio_crawler.frontier"
 
 
 class FifoQueue:
@@ -243,6 +242,7 @@ class LevelGate:
                 yield queue.pop()
 
 
+@public("trio_crawler.frontier")
 class Seeding:
     """The place where the seeding task and the scheduler meet.
 
@@ -250,8 +250,6 @@ class Seeding:
     `scope`, which is cancelled when the crawl ends early. While the task waits in `wait`, `low` is
     the number of waiting pages at which it goes on, else -1.
     """
-
-    __module__ = "trio_crawler.frontier"
 
     __slots__ = ("_room", "begun", "low", "scope")
 
