@@ -9,7 +9,7 @@ from cases import for_each
 from check.findings import MOVED, NAMELESS, SEED, SEVERAL, finding, several
 from hypothesis import given
 
-from trio_crawler.check.baseline import Baseline, read_baseline, write_baseline
+from trio_crawler.check.facts import Baseline, read_baseline, write_baseline
 from trio_crawler.check.finding import Finding, Identity
 
 HEAD = b'{"trio_crawler_baseline":1}\n'

@@ -14,7 +14,7 @@ from trio_crawler import Checked, Failure, Outcome, Page, Reason, Redirect, Skip
 from trio_crawler.ledger import Ledger
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import numbers_of
-from trio_crawler.ledger.rows import FAILURE, PAGE
+from trio_crawler.ledger.tables import FAILURE, PAGE
 from trio_crawler.model import RejectedLink
 
 HOME = "http://site.test/"

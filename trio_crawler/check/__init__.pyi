@@ -1,10 +1,10 @@
-from .baseline import Baseline as Baseline
-from .baseline import Comparison as Comparison
-from .baseline import read_baseline as read_baseline
-from .baseline import write_baseline as write_baseline
+from .facts import Baseline as Baseline
 from .facts import CheckFacts as CheckFacts
+from .facts import Comparison as Comparison
 from .facts import NotChecked as NotChecked
 from .facts import command_line as command_line
+from .facts import read_baseline as read_baseline
+from .facts import write_baseline as write_baseline
 from .files import to_json as to_json
 from .files import to_junit as to_junit
 from .files import to_sarif as to_sarif

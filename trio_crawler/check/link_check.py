@@ -10,7 +10,7 @@ from trio_crawler.arguments import ArgumentError, check_kind, check_whole, publi
 from trio_crawler.check.facts import NotChecked, Unasked
 from trio_crawler.check.finding import Finding, Hop, finding_of, mailto_fault, note_of, placed
 from trio_crawler.ledger.ledger import Ledger, numbers_of
-from trio_crawler.ledger.rows import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
+from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from trio_crawler.ledger.ledger import Ledger, Numbers, numbers_of
-from trio_crawler.ledger.rows import FAILURE, NO_URL, PAGE, REDIRECT, ROBOTS, Row
+from trio_crawler.ledger.tables import FAILURE, NO_URL, PAGE, REDIRECT, ROBOTS, Row
 from trio_crawler.model import Reason
 
 LOOP = "redirect loop"

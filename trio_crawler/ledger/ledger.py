@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from trio_crawler.arguments import check_flag, check_kind, check_number, public
 from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
-from trio_crawler.ledger.rows import (
+from trio_crawler.ledger.tables import (
     AGAIN,
     CHECKED,
     DEEP,
@@ -36,8 +36,10 @@ from trio_crawler.ledger.rows import (
     TRIED,
     Row,
     Rows,
+    Spool,
+    Traits,
+    UrlTable,
 )
-from trio_crawler.ledger.tables import Spool, Traits, UrlTable
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import (
     Checked,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import CHECKED, TRIED
+from trio_crawler.ledger.tables import CHECKED, TRIED
 from trio_crawler.model import Reason
 from trio_crawler.page.urls import authority, is_web, origin
 from trio_crawler.report.summary import HostCounts, Summary

@@ -16,7 +16,7 @@ from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import KeptFacts, Ledger
-from trio_crawler.ledger.rows import CHECKED, FAILURE, NOINDEX, OTHER_CANONICAL, REDIRECT, TRIED
+from trio_crawler.ledger.tables import CHECKED, FAILURE, NOINDEX, OTHER_CANONICAL, REDIRECT, TRIED
 from trio_crawler.page.urls import authority, origin, without_userinfo
 from trio_crawler.reason import REASONS, Reason
 from trio_crawler.report.broken import checks_by_host, robots_files

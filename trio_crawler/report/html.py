@@ -16,8 +16,7 @@ import msgspec
 
 from trio_crawler.ledger.join import Broken, Join
 from trio_crawler.ledger.ledger import Ledger, numbers_of
-from trio_crawler.ledger.rows import CHECKED, NO_URL, PAGE, REDIRECT, Row
-from trio_crawler.ledger.tables import Traits
+from trio_crawler.ledger.tables import CHECKED, NO_URL, PAGE, REDIRECT, Row, Traits
 from trio_crawler.page.urls import NOWHERE, is_web, origin, without_userinfo
 from trio_crawler.policy.verdict import Defect
 from trio_crawler.reason import REASONS

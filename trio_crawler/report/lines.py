@@ -28,7 +28,7 @@ from trio_crawler.arguments import check_iterable, check_kind, public
 from trio_crawler.expressions import lazy
 from trio_crawler.facts import PageFacts
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import REDIRECT
+from trio_crawler.ledger.tables import REDIRECT
 from trio_crawler.model import Anchor, Checked, Failure, Outcome, Page, Redirect, Skipped
 from trio_crawler.report.visible import json_visible, visible
 

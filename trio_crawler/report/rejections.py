@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger, numbers_of
-from trio_crawler.ledger.rows import DEEP, FOLDED, NO_URL, PAGE, REDIRECT, SKIPPED
+from trio_crawler.ledger.tables import DEEP, FOLDED, NO_URL, PAGE, REDIRECT, SKIPPED
 from trio_crawler.page.urls import WEB, origin
 from trio_crawler.reason import REASONS, Kind, Reason, of_kind
 from trio_crawler.report.shapes import OTHERS, shape_of

@@ -18,8 +18,7 @@ from trio_crawler.arguments import (
     check_whole,
     public,
 )
-from trio_crawler.ledger.rows import PAGE
-from trio_crawler.ledger.tables import TextList
+from trio_crawler.ledger.tables import PAGE, TextList
 from trio_crawler.model import Reason, Sitemap, Statistics
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.page.urls import authority, without_userinfo

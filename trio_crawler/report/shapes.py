@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from trio_crawler.arguments import public
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import NO_URL, PAGE, SKIPPED, Row
+from trio_crawler.ledger.tables import NO_URL, PAGE, SKIPPED, Row
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.report.summary import EARLY

@@ -16,7 +16,7 @@ from trio_crawler.arguments import (
     several_strings,
 )
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import (
+from trio_crawler.ledger.tables import (
     AGAIN,
     FAILURE,
     HTML,

@@ -20,7 +20,7 @@ from trio_crawler.arguments import (
 )
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.rows import PAGE
+from trio_crawler.ledger.tables import PAGE
 from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, sections, shapes
