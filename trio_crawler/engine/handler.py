@@ -100,14 +100,14 @@ async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
 
 def names_in(headers: httpx.Headers) -> str:
     """Return the names of all fields, in lower case and with spaces between them."""
-    received = headers.__dict__.get("_received")
+    received = headers.__dict__.get("received")
     # ▶ Of bytes, `in` takes 0.5 us: it tries an index first.
     return " ".join(headers) if received is None else b" ".join(received[1]).decode("latin-1")
 
 
 def content_type(headers: httpx.Headers) -> str:
     """Return the Content-Type as it was received, "" if there is none."""
-    received = headers.__dict__.get("_received")
+    received = headers.__dict__.get("received")
     value = b"" if received is None else received[1].get(b"content-type", b"")
     return value.decode() if received and value.isascii() else headers.get("content-type", "")
 

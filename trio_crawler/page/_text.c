@@ -103,16 +103,7 @@ static const byte *after_open(const byte *open, const byte *end, byte *stands)
     return after_tag(next, end);
 }
 
-#ifdef __GNUC__
 #define count_zeros __builtin_ctzll
-#else
-static int count_zeros(uint64_t bits)
-{
-    int count = 0;
-    for (; !(bits & 1); bits >>= 1) count++;
-    return count;
-}
-#endif
 
 #ifdef __SSE2__
 /* Return the bits of those of 16 bytes that are `c`. */

@@ -52,18 +52,20 @@ def parse_http_date(text: str) -> datetime | None:
 class ReceivedHeaders(httpx.Headers):
     """The headers of a response as they were received: httpx reads them when somebody looks.
 
+    Until then `received` has the fields, and their values by name in lower case.
+
     ▶ It takes 6 us for the eight fields of a usual head, and 2 us to find one of them.
     """
 
     def __init__(self, fields: list[tuple[bytes, bytes]], values: dict[bytes, bytes]) -> None:
-        self._received = fields, values
+        self.received = fields, values
 
     def __getattr__(self, name: str) -> Any:
         """Let httpx read the fields: a method looks for an attribute that was not set yet."""
         given = self.__dict__
-        if "_received" not in given:
+        if "received" not in given:
             raise AttributeError(name)
-        fields, _ = given.pop("_received")
+        fields, _ = given.pop("received")
         set_before = dict(given)
         super().__init__(fields)
         given.update(set_before)
@@ -72,7 +74,7 @@ class ReceivedHeaders(httpx.Headers):
     @property
     def raw(self) -> list[tuple[bytes, bytes]]:
         """The fields as they were received."""
-        received = self.__dict__.get("_received")
+        received = self.__dict__.get("received")
         return super().raw if received is None else list(received[0])
 
 

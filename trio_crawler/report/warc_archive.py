@@ -69,19 +69,18 @@ class Warc:
                     file.write(warc.records(outcome))
             file.write(warc.rest())
 
-    `software` is the name in the record about the archive. Pass each outcome to `records`:
-    until then the head of its response is kept in memory. The returned pieces,
-    concatenated, are a WARC file; with `gzip` each record is compressed separately, so that a
-    reader can seek to it.
+    `software` is the name in the record about the archive. Pass each outcome to `records`: until
+    then the head of its response is kept in memory. The returned pieces, concatenated, are a WARC
+    file; with `gzip` each record is compressed separately, so that a reader can seek to it.
 
     A response is archived with its content-decoded body; headers that do not match that body are
     renamed (`X-Crawl-Content-Encoding`). A request is archived only with the headers that a crawl
     sends by itself, since any other may be a credential.
 
     A payload that is identical to an earlier one becomes a `revisit` of that one; the last
-    `max_remembered` payloads are compared. A 304 response to a
-    conditional request becomes a `revisit` too, without the head of that response: so archives
-    replay the page that was found unchanged. It has the digest and the date of the validator.
+    `max_remembered` payloads are compared. A 304 response to a conditional request becomes a
+    `revisit` too, without the head of that response: so archives replay the page that was found
+    unchanged. It has the digest and the date of the validator.
 
     >>> web, warc = Web({"/": html()}), Warc(gzip=False)
     >>> async def archive() -> bytes:

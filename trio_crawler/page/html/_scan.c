@@ -1112,8 +1112,8 @@ PyDoc_STRVAR(scan_doc,
 "The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
 "fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
 "SVG or MathML, with `max_links` links, or with an invalid byte.\n\n"
-"There are URLs with the page's `own` and what `urls.joining` returns; but not if there is a base, or a href that is no\n"
-"URL, or if the URLs have more than `room` characters.");
+"There are URLs with the page's `own` and what `urls.joining` returns; but not if there is a base, or\n"
+"a href that is no URL, or if the URLs have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
 "targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"

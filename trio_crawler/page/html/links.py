@@ -223,13 +223,14 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     # If there is no base, nearly all values lead to the same URL from all pages of a directory.
     alike = len(tags) * len(url) < urls.MAX_CHARACTERS
     alike = alike and (joined or all(tag[1] != "base" for tag in tags))
-    home = home if joining and alike else ""
+    if not (joining and alike):
+        home = ""
     # The links that are no URLs yet, each with the number of URLs before it.
     inside, others = list[tuple[int, _Value, bool]](), list[tuple[LinkKind, _Value]]()
     places, base, title = set(map(_decoded, sources)), None, None
     for at, name, given, content in tags:
         if not name:
-            inside.append((at, _link(home, given), False))
+            inside.append((at, _target(_decoded(given), home), False))
             continue
         if name == "title":
             title, content = content if title is None else title, ""
@@ -321,12 +322,6 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
 
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
-
-
-# ▶ Each page of apache2-doc has the same two links with references.
-@lru_cache(4_096)
-def _link(home: str, source: str) -> _Value:
-    return _target(_decoded(source), home)
 
 
 def _target(value: str, home: str) -> _Value:
