@@ -122,6 +122,19 @@ def bad_reply(detail: str, phase: Phase = Phase.WAIT) -> FetchError:
     return FetchError(Reason.BAD_REPLY, detail, phase)
 
 
+def incomplete(received: int, length: int | None) -> FetchError:
+    """Return the error of a body that ends before its length, or another sign, says so."""
+    came = f"the body was cut off after {received} bytes"
+    if length is not None:
+        came = f"{received} of {length} bytes of the body came"
+    return FetchError(Reason.INCOMPLETE, came, Phase.READ)
+
+
+def no_answer(server: str, phase: Phase = Phase.WAIT) -> FetchError:
+    """Return the error of a connection that is lost before the head of the response."""
+    return FetchError(Reason.RESET, connection_lost(server, None), phase)
+
+
 def socket_error(error: OSError, progress: Progress) -> FetchError:
     """Return the FetchError for any error of a socket of the wire."""
     server, phase = progress.server, progress.phase

@@ -20,6 +20,7 @@ from trio_crawler.net.errors import (
     chain,
     connect_fault,
     connection_lost,
+    incomplete,
     name_fault,
     one_line,
     tls_fault,
@@ -296,8 +297,7 @@ class ResponseBody:
     def _end(self) -> bytes:
         received = self._progress.received or 0
         if self.length is not None and received < self.length:
-            detail = f"{received} of {self.length} bytes of the body came"
-            raise FetchError(Reason.INCOMPLETE, detail, Phase.READ)
+            raise incomplete(received, self.length)
         return b""
 
     async def aclose(self) -> None:

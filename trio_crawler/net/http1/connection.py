@@ -13,16 +13,17 @@ from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import (
     FetchError,
     bad_reply,
-    connection_lost,
+    incomplete,
+    no_answer,
     socket_error,
     use_https,
 )
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
     MAX_HEAD_LINES,
-    MAX_INTERIM_HEADS,
     ChunkDecoder,
     Head,
+    check_interim,
     check_start,
     end_of_head,
     parse,
@@ -127,7 +128,7 @@ class Connection:
                 searched = max(0, size - 3)
                 data = await self._receive()
                 if not data:
-                    raise self._no_answer()
+                    raise no_answer(progress.server)
                 # Not counted at the socket: the closing alert of TLS is not part of a response.
                 self.unanswered = False
                 self._buffer += data
@@ -138,13 +139,8 @@ class Connection:
                 raise bad_reply(f"the answer has more than {MAX_HEAD_LINES} header lines")
             if head.status >= 200:
                 break
-            if head.status == 101:
-                raise bad_reply("the server switches to a protocol that was not requested")
             interim += 1
-            if interim > MAX_INTERIM_HEADS:
-                raise bad_reply(
-                    f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers"
-                )
+            check_interim(interim, switches=head.status == 101)
         progress.phase = Phase.READ
         progress.received = 0
         self._begin(head)
@@ -163,7 +159,7 @@ class Connection:
             if not data:
                 # A body with a length or chunks is not complete.
                 if self._chunks is not None or self._left is not None:
-                    raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ)
+                    raise self._incomplete()
                 return b""
             self._buffer = data
 
@@ -220,11 +216,8 @@ class Connection:
         clean = not self._buffer if self._chunks is None else self._chunks.clean
         self.reusable = clean and self._head.keep_alive
 
-    def _shortfall(self) -> str:
-        received = self._progress.received or 0
-        if self._left is None:
-            return f"the body was cut off after {received} bytes"
-        return f"{received} of {received + self._left} bytes of the body came"
+    def _incomplete(self) -> FetchError:
+        return incomplete(self._progress.received or 0, self._head.length)
 
     async def _receive(self) -> bytes:
         if self.stream.received - self._before > self._max_bytes:
@@ -235,13 +228,10 @@ class Connection:
         except ssl.SSLEOFError as error:
             # RFC 9112, 9.8: without the closing alert of TLS the body may be incomplete.
             if self._progress.phase is not Phase.READ:
-                raise self._no_answer() from error
-            raise FetchError(Reason.INCOMPLETE, self._shortfall(), Phase.READ) from error
+                raise no_answer(self._progress.server) from error
+            raise self._incomplete() from error
         except OSError as error:
             raise socket_error(error, self._progress) from error
-
-    def _no_answer(self) -> FetchError:
-        return FetchError(Reason.RESET, connection_lost(self._progress.server, None), Phase.WAIT)
 
 
 class Reusable(Protocol):

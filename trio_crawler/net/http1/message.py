@@ -143,6 +143,14 @@ def _loose_fields(head: bytes, start: int) -> Fields:
     return fields
 
 
+def check_interim(number: int, *, switches: bool) -> None:
+    """Raise FetchError for the interim answer of this number if it is too much, or a switch."""
+    if switches:
+        raise bad_reply("the server switches to a protocol that was not requested")
+    if number > MAX_INTERIM_HEADS:
+        raise bad_reply(f"the answer begins with more than {MAX_INTERIM_HEADS} interim answers")
+
+
 def content_codings(encoding: bytes) -> list[str]:
     """Return the content codings in the order in which they were applied, without `identity`."""
     listed = encoding.decode("latin-1").lower().split(",")

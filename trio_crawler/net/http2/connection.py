@@ -8,6 +8,9 @@ together; a task of its own would need a nursery that outlives the requests.
 
 from __future__ import annotations
 
+import struct
+from contextlib import suppress
+
 import trio
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -29,10 +32,11 @@ from trio_crawler.net.errors import AskAgain, FetchError, bad_reply
 from trio_crawler.net.http1.connection import Origin
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
-    MAX_INTERIM_HEADS,
-    WITHOUT_BODY,
+    check_interim,
 )
 from trio_crawler.net.http2.stream import (
+    HEADER_BYTES,
+    NUMBER,
     Block,
     Frame,
     FrameError,
@@ -40,9 +44,6 @@ from trio_crawler.net.http2.stream import (
     Http2Stream,
     Kind,
     code_name,
-    goaway,
-    head_of,
-    window_update,
 )
 from trio_crawler.net.turn import Progress
 
@@ -135,39 +136,29 @@ class Http2Connection:
         return len(self._streams)
 
     @property
-    def allowed(self) -> int:
-        """The number of requests that may be in flight together."""
-        return min(MAX_STREAMS, self._machine.remote_settings.max_concurrent_streams)
-
-    @property
     def room(self) -> int:
         """The number of requests that may begin now."""
         if self.closed or self.ending or self.alone:
             return 0
-        return min(self.allowed - len(self._streams), _MAX_NUMBER - self.started)
+        allowed = min(MAX_STREAMS, self._machine.remote_settings.max_concurrent_streams)
+        return min(allowed - len(self._streams), _MAX_NUMBER - self.started)
 
     def is_stale(self) -> bool:
         """Whether the server has ended an idle connection. What it has sent meanwhile is read.
 
         A connection on which too much has arrived is stale, too: no other task can run here.
         """
-        if not self.stream.is_quiet():
-            try:
-                return self._catch_up() or self.room <= 0
-            except OSError:
-                return True
-        return self.room <= 0
-
-    def _catch_up(self) -> bool:
-        """Read what has arrived. Returns whether that was the end, or too much."""
-        for _ in range(_IDLE_ROUNDS):
-            if self._process():
-                continue
-            if self.closed or (data := self.stream.take()) is None:
-                return False
-            if not data:
-                return True
-            self._frames.add(data)
+        if self.stream.is_quiet():
+            return self.room <= 0
+        with suppress(OSError):
+            for _ in range(_IDLE_ROUNDS):
+                if self._process():
+                    continue
+                if self.closed or (data := self.stream.take()) is None:
+                    return self.room <= 0
+                if not data:
+                    break
+                self._frames.add(data)
         return True
 
     def begin(
@@ -215,7 +206,7 @@ class Http2Connection:
             return
         self.acknowledge(stream, stream.unread)
         if not stream.closed and not self.closed:
-            self._refuse(stream)
+            self._refuse(stream, stream.shortfall())
             self._send()
 
     def close(self) -> None:
@@ -326,102 +317,70 @@ class Http2Connection:
 
     def _handle(self, frame: Frame) -> None:
         stream = self._streams.get(frame.stream)
-        if frame.kind == Kind.GOAWAY:
-            self._count_idle()
-            self._end_after(*goaway(frame))
-            return
         if frame.kind == Kind.DATA:
-            if self._is_dropped(frame, stream):
-                return
-            if not frame.size and not frame.ends_stream:
-                self._count_idle()
-        elif frame.kind not in (Kind.HEADERS, Kind.CONTINUATION) or stream is None:
+            live = None if stream is None or stream.closed else stream
+            if live is not None and (flaw := live.flaw(frame)) is not None:
+                self._refuse(live, flaw)
+                live = None
+            needed = frame.size > 0 or (live is not None and frame.ends_stream)
+        else:
+            needed = stream is not None and frame.kind in (Kind.HEADERS, Kind.CONTINUATION)
+        if not needed:
             self._count_idle()
-        for event in self._machine.receive_data(frame.whole):
-            self._happen(event)
-
-    def _is_dropped(self, frame: Frame, stream: Http2Stream | None) -> bool:
-        """Whether a frame with data is for no one: h2 would refuse each such frame anew."""
-        if stream is None or stream.closed:
-            if frame.stream not in self._left:
-                self._count_idle()
-                return False
+        if frame.kind == Kind.GOAWAY:
+            self._end_after(frame)
+        elif frame.kind == Kind.DATA and live is None:
             self._drop(frame)
-            return True
-        if (flaw := stream.flaw(frame)) is None:
-            return False
-        stream.fail(flaw)
-        self._refuse(stream)
-        self._drop(frame)
-        return True
+        else:
+            for event in self._machine.receive_data(frame.whole):
+                self._happen(event)
 
     def _drop(self, frame: Frame) -> None:
-        """Return the bytes of a frame, which h2 does not see, to the window of the connection."""
-        self._left[frame.stream] -= frame.size
-        if self._left[frame.stream] < 0:
+        """Return the bytes of a frame, which is for no one, to the window of the connection.
+
+        h2 would refuse each such frame anew.
+        """
+        self._left[frame.stream] = left = self._left.get(frame.stream, 0) - frame.size
+        if left < 0:
             raise FrameError(_BROKEN[FlowControlError], 0)
-        if not frame.size:
-            self._count_idle()
-        if frame.ends_stream:
-            del self._left[frame.stream]
         self._credit += frame.size
         if self._credit >= _CREDIT:
-            self._updates += window_update(self._credit)
+            # A WINDOW_UPDATE (RFC 9113, 6.9).
+            self._updates += b"\0\0\x04\x08\0\0\0\0\0" + self._credit.to_bytes(4)
             self._credit = 0
 
     def _happen(self, event: Event) -> None:
-        number = getattr(event, "stream_id", None)
-        stream = None if number is None else self._streams.get(number)
+        stream = self._streams.get(getattr(event, "stream_id", 0))
         if stream is None or stream.closed:
             return
-        match event:
-            case ResponseReceived(headers=block):
-                self._respond(stream, block)
-            case DataReceived(data=data, flow_controlled_length=size):
-                stream.take(data, size)
-                if not data:
-                    # Padding only: there is nothing to read.
-                    stream.unread -= size
-                    self.acknowledge(stream, size)
-            case InformationalResponseReceived(headers=block):
-                self._count_interim(stream, block)
-            case StreamEnded():
-                stream.closed = True
-                stream.end()
-            case StreamReset(error_code=code):
-                stream.closed = True
-                stream.fail(stream.refusal(code))
-
-    def _respond(self, stream: Http2Stream, block: Block) -> None:
         try:
-            stream.head = head_of(block, bodiless=stream.bodiless)
+            match event:
+                case ResponseReceived(headers=block):
+                    stream.begin(block)
+                case DataReceived(data=b"", flow_controlled_length=size):
+                    # Padding only: there is nothing to read.
+                    self.acknowledge(stream, size)
+                case DataReceived(data=data, flow_controlled_length=size):
+                    stream.take(data, size)
+                case InformationalResponseReceived(headers=block):
+                    stream.interim += 1
+                    check_interim(stream.interim, switches=(b":status", b"101") in block)
+                case StreamEnded():
+                    stream.closed = True
+                    stream.end()
+                case StreamReset(error_code=code):
+                    stream.closed = True
+                    stream.fail(stream.refusal(code))
         except FetchError as error:
-            self._refuse(stream)
-            stream.fail(error)
-            return
-        if stream.head.status in WITHOUT_BODY:
-            # A body may be announced, and h2 would miss it.
-            stream.ended = True
-        stream.wake()
-
-    def _count_interim(self, stream: Http2Stream, block: Block) -> None:
-        stream.interim += 1
-        switches = (b":status", b"101") in block
-        if stream.interim <= MAX_INTERIM_HEADS and not switches:
-            return
-        self._refuse(stream)
-        if switches:
-            stream.fail(bad_reply("the server switches to a protocol that was not requested"))
-        else:
-            most = f"more than {MAX_INTERIM_HEADS} interim answers"
-            stream.fail(bad_reply(f"the answer begins with {most}"))
+            self._refuse(stream, error)
 
     def _count_idle(self) -> None:
         self._idle_frames += 1
         if self._idle_frames > IDLE_FRAMES + FRAMES_PER_REQUEST * self.started:
             raise FrameError("the server sends frames that no request needs", 0)
 
-    def _refuse(self, stream: Http2Stream) -> None:
+    def _refuse(self, stream: Http2Stream, why: FetchError) -> None:
+        stream.fail(why)
         stream.closed = True
         self._machine.reset_stream(stream.number, ErrorCodes.CANCEL)
         self._left[stream.number] = WINDOW
@@ -430,9 +389,12 @@ class Http2Connection:
 
     # The end.
 
-    def _end_after(self, last: int, code: int) -> None:
-        """End the streams above `last`, which the server has not processed (RFC 9113, 6.8)."""
-        self.ending = True
+    def _end_after(self, frame: Frame) -> None:
+        """End the streams that the server has not processed by a GOAWAY frame (RFC 9113, 6.8)."""
+        if frame.size < 8 or frame.stream:
+            raise FrameError("a GOAWAY frame is malformed", 0)
+        last, code = struct.unpack_from(">II", frame.whole, HEADER_BYTES)
+        self.ending, last = True, last & NUMBER
         lost = [each for each in self._streams.values() if each.number > last]
         detail = f"{self._server} ended the connection: {code_name(code)} (HTTP/2)"
         fault = Fault(Reason.RESET, detail, Phase.WAIT)
@@ -457,7 +419,7 @@ class Http2Connection:
         """
         if not self.closed:
             self.closed = True
-            live = [each for each in self._streams.values() if each.is_live]
+            live = [each for each in self._streams.values() if not (each.ended or each.fault)]
             alone = len(live) == 1 and (live[0].head is not None or self.started == 1)
             for stream in live:
                 if self._farewell is not None and stream.head is None:

@@ -11,7 +11,7 @@ import re
 import ssl
 from collections import deque
 from enum import IntEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import trio
 from h2.errors import ErrorCodes
@@ -22,16 +22,21 @@ from trio_crawler.net.errors import (
     AskAgain,
     FetchError,
     bad_reply,
-    connection_lost,
+    incomplete,
+    no_answer,
     socket_error,
 )
 from trio_crawler.net.http1.message import (
+    WITHOUT_BODY,
     Fields,
     Head,
     is_name,
     parsed,
 )
 from trio_crawler.net.turn import Progress
+
+if TYPE_CHECKING:
+    from trio_crawler.net.http2.connection import Http2Connection
 
 FRAME_BYTES = 16 * 1024
 """The most bytes of a frame, without its header; a server may send more only if it is allowed."""
@@ -42,7 +47,9 @@ BLOCK_BYTES = 128 * 1024
 HEADER_BYTES = 9
 """The bytes of the header of a frame."""
 
-_NUMBER = 0x7FFFFFFF
+NUMBER = 0x7FFFFFFF
+"""The bits of a frame's header that are the number of a stream."""
+
 _PADDED = 0x8
 
 Block: TypeAlias = list[tuple[bytes, bytes]]
@@ -124,7 +131,7 @@ class FrameReader:
             return None
         size = int.from_bytes(buffer[start : start + 3])
         kind, flags = buffer[start + 3], buffer[start + 4]
-        stream = int.from_bytes(buffer[start + 5 : start + 9]) & _NUMBER
+        stream = int.from_bytes(buffer[start + 5 : start + 9]) & NUMBER
         if size > FRAME_BYTES:
             raise FrameError(f"a frame has {size} bytes; {FRAME_BYTES} are the limit", stream)
         after = start + HEADER_BYTES + size
@@ -136,19 +143,6 @@ class FrameReader:
             if self._block > BLOCK_BYTES:
                 raise FrameError(f"a header block has more than {BLOCK_BYTES} bytes", stream)
         return Frame(kind, flags, stream, size, buffer[start:after])
-
-
-def goaway(frame: Frame) -> tuple[int, int]:
-    """Return the last stream that a GOAWAY frame lets end, and its error code (RFC 9113, 6.8)."""
-    if frame.size < 8 or frame.stream:
-        raise FrameError("a GOAWAY frame is malformed", 0)
-    payload = frame.whole[HEADER_BYTES:]
-    return int.from_bytes(payload[:4]) & _NUMBER, int.from_bytes(payload[4:8])
-
-
-def window_update(size: int) -> bytes:
-    """Return a frame that adds `size` bytes to the window of the connection (RFC 9113, 6.9)."""
-    return b"\0\0\x04\x08\0\0\0\0\0" + size.to_bytes(4)
 
 
 def block_of(request: bytes) -> Block:
@@ -191,27 +185,17 @@ def head_of(block: Block, *, bodiless: bool = False) -> Head:
     return parsed(int(statuses[0]), 0, fields, bodiless=bodiless)
 
 
-class Carrier(Protocol):
-    """The connection of some streams."""
-
-    async def advance(self, stream: Http2Stream) -> None:
-        """Wait until something has happened to a stream."""
-
-    def acknowledge(self, stream: Http2Stream, size: int) -> None:
-        """Record that so many bytes of a body were read."""
-
-
 class Http2Stream:
     """One request, and its response as it arrives: a stream of a connection (RFC 9113, 5)."""
 
     __slots__ = (
-        *("_connection", "_max_bytes", "_pieces", "_progress", "bodiless", "closed", "ended"),
+        *("_max_bytes", "_pieces", "_progress", "bodiless", "closed", "connection", "ended"),
         *("fault", "head", "interim", "lot", "news", "number", "received", "total", "unread"),
     )
 
     def __init__(
         self,
-        connection: Carrier,
+        connection: Http2Connection,
         number: int,
         progress: Progress,
         max_bytes: int,
@@ -232,7 +216,7 @@ class Http2Stream:
         # Bytes that count in the window until they are read.
         self.unread = 0
         self.lot = trio.lowlevel.ParkingLot()
-        self._connection = connection
+        self.connection = connection
         self._progress = progress
         self._max_bytes = max_bytes
         self._pieces: deque[tuple[bytes, int]] = deque()
@@ -254,20 +238,15 @@ class Http2Stream:
             await self._more()
         piece, size = self._pieces.popleft()
         self.unread -= size
-        self._connection.acknowledge(self, size)
+        self.connection.acknowledge(self, size)
         self._progress.received = (self._progress.received or 0) + len(piece)
         return piece
-
-    @property
-    def is_live(self) -> bool:
-        """Whether more of the response is expected."""
-        return not self.ended and self.fault is None
 
     async def _more(self) -> None:
         if self.fault is not None:
             raise self.fault
         self.news = False
-        await self._connection.advance(self)
+        await self.connection.advance(self)
 
     def wake(self) -> None:
         """Record that something has happened."""
@@ -288,12 +267,18 @@ class Http2Stream:
             self.fault = fault
             self.wake()
 
+    def begin(self, block: Block) -> None:
+        """Record the head of the response. Raises FetchError(BAD_REPLY)."""
+        self.head = head_of(block, bodiless=self.bodiless)
+        # A body may be announced, and h2 would miss it.
+        self.ended = self.ended or self.head.status in WITHOUT_BODY
+        self.wake()
+
     def take(self, data: bytes, size: int) -> None:
         """Append bytes of the body, which take `size` bytes of the window."""
         self.unread += size
-        if data:
-            self._pieces.append((data, size))
-            self.wake()
+        self._pieces.append((data, size))
+        self.wake()
 
     def flaw(self, frame: Frame) -> FetchError | None:
         """Return what is wrong about a frame with data of the body, and count it."""
@@ -310,14 +295,9 @@ class Http2Stream:
 
     def shortfall(self) -> FetchError:
         """Return the error for a response that ends too early."""
-        server = self._progress.server
         if self.head is None:
-            return FetchError(Reason.RESET, connection_lost(server, None), Phase.WAIT)
-        if self.head.length is None:
-            detail = f"the body was cut off after {self.received} bytes"
-        else:
-            detail = f"{self.received} of {self.head.length} bytes of the body came"
-        return FetchError(Reason.INCOMPLETE, detail, Phase.READ)
+            return no_answer(self._progress.server)
+        return incomplete(self.received, self.head.length)
 
     def lost(self, error: OSError | None) -> FetchError:
         """Return the error for a connection that has ended, by an error or in order."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.model import Phase, Reason
+from trio_crawler.model import Phase
 from trio_crawler.net.dial.stream import Stream
-from trio_crawler.net.errors import FetchError, connection_lost
+from trio_crawler.net.errors import no_answer
 from trio_crawler.net.http1.connection import Connection, Origin, Pool
 from trio_crawler.net.http1.message import Head
 from trio_crawler.net.http1.wire import FRAMING_BYTES, Wire
-from trio_crawler.net.http2.connection import MAX_STREAMS, Http2Connection
+from trio_crawler.net.http2.connection import Http2Connection
 from trio_crawler.net.http2.stream import Http2Stream, block_of
 from trio_crawler.net.statistics import WireStatistics
 from trio_crawler.net.turn import Progress
@@ -32,15 +32,11 @@ _PROTOCOLS = ("h2", "http/1.1")
 
 
 class _Site:
-    """The connections to one origin that are in use, and those that are being opened."""
+    """The connections to one origin that are in use; one task at a time opens another."""
 
     def __init__(self) -> None:
         self.active: list[Http2Connection] = []
-        self.opening = 0
-        self.waiting = 0
-        self.lot = trio.lowlevel.ParkingLot()
-        # What the server has shown: requests at once for one connection.
-        self.room = MAX_STREAMS
+        self.opening = trio.Lock()
 
 
 class Http2Wire:
@@ -54,7 +50,6 @@ class Http2Wire:
         self.wire = wire
         self._sites: dict[Origin, _Site] = {}
         self._pool: Pool[Http2Connection] = Pool(max_idle, KEEPALIVE, wire.close)
-        self._carriers: dict[Http2Stream, Http2Connection] = {}
         self._without: dict[Origin, None] = {}
         self._made = self._reused = self._retried = 0
         self._closed = False
@@ -89,7 +84,6 @@ class Http2Wire:
         self._reused += found.started > 0
         block, limit = block_of(request), max_bytes + FRAMING_BYTES
         stream = found.begin(block, progress, limit, bodiless=bodiless)
-        self._carriers[stream] = found
         if progress.turn is not None:
             progress.turn.start()
         try:
@@ -103,9 +97,8 @@ class Http2Wire:
         if isinstance(source, Connection):
             self.wire.release(source)
             return
-        connection = self._carriers.pop(source)
-        connection.end(source)
-        self._put_back(connection)
+        source.connection.end(source)
+        self._put_back(source.connection)
 
     def statistics(self) -> WireStatistics:
         """Return the counts of connections and bytes, with those of the wire."""
@@ -154,71 +147,44 @@ class Http2Wire:
     async def _connection(
         self, origin: Origin, progress: Progress, alone: bool
     ) -> Http2Connection | Stream | None:
-        site = self._site(origin)
-        site.waiting += 1
-        try:
-            while (connection := self._found(origin, site, alone)) is None:
-                if origin in self._without:
-                    return None
-                if self._closed:
-                    raise _ended(progress)
-                # Whether the connections that are being opened will do for all who wait.
-                enough = site.opening * site.room >= site.waiting
-                if alone or not enough:
-                    return await self._opened(origin, site, progress)
-                progress.phase = Phase.CONNECT
-                await site.lot.park()
-        finally:
-            site.waiting -= 1
-        return connection
-
-    def _site(self, origin: Origin) -> _Site:
-        if origin not in self._sites:
-            if len(self._sites) >= MAX_ORIGINS:
-                self._sites = {
-                    key: site for key, site in self._sites.items() if site.active or site.waiting
-                }
-            self._sites[origin] = _Site()
-        return self._sites[origin]
-
-    def _found(self, origin: Origin, site: _Site, alone: bool) -> Http2Connection | None:
-        for connection in () if alone else site.active:
-            if connection.room > 0:
+        if len(self._sites) > MAX_ORIGINS:
+            self._sites = {
+                key: site
+                for key, site in self._sites.items()
+                if site.active or site.opening.locked()
+            }
+        site = self._sites.setdefault(origin, _Site())
+        progress.phase = Phase.CONNECT
+        async with site.opening:
+            if self._closed:
+                raise no_answer(progress.server, Phase.CONNECT)
+            if origin in self._without:
+                return None
+            connection = next((each for each in site.active if each.room > 0 and not alone), None)
+            if connection is not None:
                 return connection
-        idle = self._pool.pop(origin)
-        if idle is not None:
-            site.active.append(idle)
-        return idle
-
-    async def _opened(
-        self, origin: Origin, site: _Site, progress: Progress
-    ) -> Http2Connection | Stream:
-        site.opening += 1
-        try:
-            stream = await self.wire.open(origin, progress, _PROTOCOLS, self._pool)
-        finally:
-            site.opening -= 1
-            site.lot.unpark_all()
-        if self._closed:
-            stream.close()
-            raise _ended(progress)
-        if stream.protocol != "h2":
-            self._without[origin] = None
-            if len(self._without) > MAX_ORIGINS:
-                del self._without[next(iter(self._without))]
-            return stream
-        self._made += 1
-        connection = Http2Connection(origin, stream, progress.server)
-        site.active.append(connection)
-        return connection
+            connection = self._pool.pop(origin)
+            if connection is None:
+                stream = await self.wire.open(origin, progress, _PROTOCOLS, self._pool)
+                if self._closed:
+                    stream.close()
+                    raise no_answer(progress.server, Phase.CONNECT)
+                if stream.protocol != "h2":
+                    self._without[origin] = None
+                    if len(self._without) > MAX_ORIGINS:
+                        del self._without[next(iter(self._without))]
+                    return stream
+                self._made += 1
+                connection = Http2Connection(origin, stream, progress.server)
+            site.active.append(connection)
+            return connection
 
     def _put_back(self, connection: Http2Connection) -> None:
-        """Learn what a connection has shown; keep it for other requests if it has none now."""
+        """Keep a connection for other requests if it has none now."""
         site = self._sites.get(connection.origin)
         if site is None or connection not in site.active:
             # `aclose` has closed it already.
             return
-        site.room = connection.allowed
         if connection.in_flight:
             return
         site.active.remove(connection)
@@ -227,8 +193,3 @@ class Http2Wire:
             self.wire.close(connection)
             return
         self._pool.push(connection)
-
-
-def _ended(progress: Progress) -> FetchError:
-    """Return the error for a request that was waiting for a connection when all were closed."""
-    return FetchError(Reason.RESET, connection_lost(progress.server, None), Phase.CONNECT)
