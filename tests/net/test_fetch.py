@@ -309,6 +309,7 @@ async def test_an_ipv6_address_is_asked_with_its_brackets_in_host() -> None:
         "http:///",
         "http://user:secret@h/",
         "http://a..b/",
+        "http://a\0b/",
         "http://" + "a" * 64 + ".test/",
         "http://127.0.0.1:65536/",
         "http://127.0.0.1:" + "9" * 5000 + "/",

@@ -10,7 +10,7 @@ from sites.over import Wired
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.net.fetch import HttpFetch
-from trio_crawler.net.proxy import Bypass, Proxies, Proxy
+from trio_crawler.net.proxy import Proxies, Proxy, bypass
 
 # NO_PROXY, then hosts with their ports that are asked directly, then others that are not.
 TABLE = [
@@ -67,14 +67,14 @@ def hosts(listed: str) -> list[tuple[str, int]]:
 
 @for_each("no_proxy, direct, proxied", TABLE)
 def test_no_proxy_is_read_as_usual(no_proxy: str, direct: str, proxied: str) -> None:
-    bypass = Bypass(no_proxy)
-    assert {host: bypass(*host) for host in hosts(direct)} == dict.fromkeys(hosts(direct), True)
-    assert not any(bypass(*host) for host in hosts(proxied))
+    bypasses = bypass(no_proxy)
+    assert {host: bypasses(*host) for host in hosts(direct)} == dict.fromkeys(hosts(direct), True)
+    assert not any(bypasses(*host) for host in hosts(proxied))
 
 
 def test_a_long_no_proxy_is_read_in_time_in_proportion() -> None:
-    bypass = Bypass(",".join(f"h{number}.test" for number in range(20_000)) + "[" * 20_000)
-    assert bypass("h19998.test", 80)
+    bypasses = bypass(",".join(f"h{number}.test" for number in range(20_000)) + "[" * 20_000)
+    assert bypasses("h19998.test", 80)
 
 
 @pytest.fixture(autouse=True)

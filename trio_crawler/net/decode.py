@@ -33,9 +33,6 @@ SLICE_SECONDS = 0.001
 
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 _KNOWN = frozenset({"gzip", "deflate", "br", "zstd", *_ALIASES})
-# Up to this many pieces are kept and joined at the end. More go to a buffer: the objects of many
-# small pieces would take more memory than their bytes.
-_FEW = 16
 _BLOCK = 16 * 1024
 # A block that is being decoded counts twice for a moment, and stored blocks have headers.
 _SPARE = 64 * 1024
@@ -74,8 +71,8 @@ class Body:
     """
 
     __slots__ = (
-        *("_begun", "_buffer", "_decoded", "_done", "_limit", "_pieces", "_room"),
-        *("_sent", "_stages", "_truncate", "cpu_seconds", "cut", "encoded", "size"),
+        *("_buffer", "_decoded", "_done", "_limit", "_room", "_sent", "_stages", "_truncate"),
+        *("cpu_seconds", "cut", "encoded", "size"),
     )
 
     def __init__(self, limit: int, codings: Sequence[str] = (), truncate: bool = False) -> None:
@@ -85,14 +82,11 @@ class Body:
         self._room = limit + _SPARE if truncate and codings else limit
         self.size = 0
         self._decoded = 0
-        self._pieces: list[bytes] = []
-        self._buffer: BytesIO | None = None
-        self._stages: tuple[Coding, ...] = ()
-        if codings:
-            self._stages = _stages(codings, self._room)
-            self._sent = bytearray()
-            self._begun = self._done = False
-        self.cut = False
+        # It returns its bytes without a second copy.
+        self._buffer = BytesIO()
+        self._stages = _stages(codings, self._room)
+        self._sent = bytearray()
+        self.cut = self._done = False
         self.cpu_seconds = 0.0
         self.encoded = bool(codings)
 
@@ -120,14 +114,9 @@ class Body:
 
         A single call of a coding's library is not divided: it may take 5 ms (50 ms for brotli with
         its largest window). More than `max_seconds` in all are a fault.
-
-        Raises RuntimeError if an earlier call was not iterated over to its end.
         """
         if not self._stages or self._done:
             return
-        if self._begun:
-            raise RuntimeError("the decoding of this body was left before its end")
-        self._begun = True
         began = clock()
         pieces: Iterable[bytes] = self._stored()
         for stage in self._stages:
@@ -152,10 +141,7 @@ class Body:
         """Return the decoded body after its last byte was fed; decode it if `decode` has not."""
         for _ in self.decode():
             pass
-        if self._buffer is not None:
-            return self._buffer.getvalue()
-        # A single piece is returned without a copy.
-        return b"".join(self._pieces)
+        return self._buffer.getvalue()
 
     def _stored(self) -> Iterator[bytes]:
         """Remove and yield what was stored, in blocks of one size.
@@ -182,8 +168,6 @@ class Body:
             self.cut = True
 
     def _append(self, piece: bytes) -> None:
-        if not piece:
-            return
         self._decoded += len(piece)
         room = self._limit + _SPARE - self._decoded
         if self._stages and len(self._sent) > room:
@@ -192,16 +176,7 @@ class Body:
                 raise _too_large(f"the decoded body has more than {self._limit} bytes")
             self.cut = True
             del self._sent[max(room, 0) :]
-        pieces = self._pieces
-        if self._buffer is not None:
-            self._buffer.write(piece)
-        elif not pieces or (len(pieces) < _FEW and self._decoded <= self._limit // 2):
-            pieces.append(piece)
-        else:
-            # A buffer returns its bytes without a second copy.
-            self._buffer = BytesIO()
-            self._buffer.writelines([*pieces, piece])
-            pieces.clear()
+        self._buffer.write(piece)
 
 
 SLOTS = 2

@@ -10,14 +10,13 @@ import errno
 import os
 import re
 from base64 import b64encode
-from collections.abc import Coroutine
-from contextlib import suppress
-from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
+from collections.abc import Callable, Coroutine
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 from urllib.request import getproxies_environment
 
 import httpx
+import msgspec
 
 from trio_crawler.arguments import ArgumentError
 from trio_crawler.model import Phase, Reason
@@ -25,11 +24,7 @@ from trio_crawler.net.dial.addresses import parse_address, server_name
 from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, one_line
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
-from trio_crawler.net.http1.message import (
-    MAX_HEAD_BYTES,
-    Fields,
-    Head,
-)
+from trio_crawler.net.http1.message import MAX_HEAD_BYTES, Head
 from trio_crawler.net.turn import Progress
 
 _SEPARATORS = re.compile(r"[,\s]+")
@@ -38,8 +33,10 @@ _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _MAX_LOGIN = 255
 
 
-class Bypass:
-    """The hosts of a NO_PROXY, a list that commas or spaces separate, as most programs read it.
+def bypass(listed: str) -> Callable[[str, int], bool]:
+    """Return whether a host, without brackets, is requested at a port without a proxy.
+
+    `listed` is a NO_PROXY, a list that commas or spaces separate, as most programs read it.
 
     An entry is one of these:
 
@@ -52,36 +49,34 @@ class Bypass:
     of letters, and a dot at the end of a name, do not count. Any other entry is ignored.
     """
 
-    def __init__(self, listed: str) -> None:
-        words = [word.lower() for word in _SEPARATORS.split(listed) if word]
-        self._all = "*" in words
-        self._networks: list[IPv4Network | IPv6Network] = []
-        self._names: list[str] = []
-        for word in words:
-            address, slash, length = word.partition("/")
-            with suppress(ValueError):
-                network = ip_network(address.strip("[]") + slash + length, strict=False)
-                self._networks.append(network)
-                continue
-            name = word.removesuffix(".").removeprefix("*").removeprefix(".")
-            if name and not slash:
-                self._names.append(name)
+    words = [word.lower() for word in _SEPARATORS.split(listed) if word]
+    networks: list[IPv4Network | IPv6Network] = []
+    names: list[str] = []
+    for word in words:
+        address, slash, length = word.partition("/")
+        try:
+            networks.append(ip_network(address.strip("[]") + slash + length, strict=False))
+        except ValueError:
+            if not slash:
+                names.append(word.removesuffix(".").removeprefix("*").removeprefix("."))
 
-    def __call__(self, host: str, port: int) -> bool:
-        """Whether `host`, without brackets, is requested at `port` without a proxy."""
+    def bypasses(host: str, port: int) -> bool:
         host = host.lower().removesuffix(".")
-        address = parse_address(host)
-        if self._all or (address and any(address in network for network in self._networks)):
-            return True
         server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return any(
-            name in (host, server) or host.endswith(f".{name}") or server.endswith(f".{name}")
-            for name in self._names
+        address = parse_address(host)
+        return (
+            "*" in words
+            or (address is not None and any(address in network for network in networks))
+            or any(
+                name in (host, server) or host.endswith(f".{name}") or server.endswith(f".{name}")
+                for name in filter(None, names)
+            )
         )
 
+    return bypasses
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+
+class Proxy(msgspec.Struct, frozen=True):
     """A proxy: `scheme` is http, https, socks5 or socks5h; `host` is without brackets.
 
     A proxy without credentials has an empty user and password. `source` is the option or the
@@ -91,9 +86,12 @@ class Proxy:
     scheme: str
     host: str
     port: int
-    user: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    source: str = field(default="--proxy", compare=False)
+    user: str = ""
+    password: str = ""
+    source: str = "--proxy"
+
+    def __repr__(self) -> str:
+        return f"<{self.label}>"
 
     @property
     def label(self) -> str:
@@ -123,7 +121,7 @@ class Proxies:
 
     The environment names proxies in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, in lower or upper case;
     lower case comes first, and an empty value names none. HTTP_PROXY does not count in a CGI
-    program, where a client can set it. For NO_PROXY see `Bypass`. It is read once.
+    program, where a client can set it. For NO_PROXY see `bypass`. It is read once.
 
     Raises TypeError or ValueError, naming the argument or variable, for an invalid proxy.
     """
@@ -132,7 +130,7 @@ class Proxies:
         if proxy is not None and trust_env:
             raise ValueError("proxy and trust_env exclude each other: give one of them")
         self._named: dict[str, Proxy] = {}
-        self._bypass: Bypass | None = None
+        self._bypass = bypass("")
         if proxy is not None:
             # The value may have a password, so it is not shown.
             if not isinstance(proxy, str | httpx.URL):
@@ -141,7 +139,7 @@ class Proxies:
             self._named = {"all": _parsed("proxy", str(proxy), whole=True)}
         elif trust_env:
             named = getproxies_environment()
-            self._bypass = Bypass(named.get("no", ""))
+            self._bypass = bypass(named.get("no", ""))
             for scheme in named.keys() & {"http", "https", "all"}:
                 url = named[scheme].strip()
                 lower = f"{scheme}_proxy"
@@ -152,9 +150,8 @@ class Proxies:
     def __call__(self, origin: Origin) -> Proxy | None:
         """Return the proxy for an origin, or None."""
         scheme, host, port = origin
-        if self._bypass is not None and self._bypass(host, port):
-            return None
-        return self._named.get(scheme) or self._named.get("all")
+        found = self._named.get(scheme) or self._named.get("all")
+        return None if found is None or self._bypass(host, port) else found
 
 
 def _parsed(name: str, given: str, *, whole: bool = False) -> Proxy:
@@ -239,13 +236,16 @@ def refusal(proxy: Proxy, site: str, head: Head) -> FetchError:
     """Return the error for a head with which a proxy itself answers a request for a site."""
     # Some answer a wrong password with 401.
     if head.status in (401, 407):
-        schemes = [value for name, value in head.fields if name.lower() == b"proxy-authenticate"]
-        if not schemes or b"basic" in b",".join(schemes).lower():
+        schemes = head.values.get(b"proxy-authenticate", b"basic").decode("latin-1")
+        if "basic" in schemes.lower():
             return login_refused(proxy)
-        scheme = one_line(schemes[0].decode("latin-1").partition(" ")[0])
+        scheme = one_line(schemes.partition(",")[0].partition(" ")[0])
         return proxy_fault(f"{proxy.label} wants a login by {scheme}; only Basic is supported")
     answer = one_line(f"{head.status} {head.phrase.decode('latin-1')}".strip())
-    reason = _reason(head.fields)
+    # squid: the name of the page, which may come with the number of the system's error.
+    page = head.values.get(b"x-squid-error")
+    named = (page, page.partition(b" ")[0]) if page is not None else (_error(head),)
+    reason = next(filter(None, map(_REASONS.get, named)), None)
     if reason is None and head.status not in _UNREACHED:
         return proxy_fault(f"{proxy.label} refuses to ask {site}: {answer}")
     detail = f"{proxy.label} cannot reach {site}: {answer}"
@@ -275,26 +275,15 @@ def is_of_proxy(head: Head) -> bool:
         return False
     if head.status == 407:
         return True
-    # Of several fields with one name the last one; most sites have none of these marks.
-    named = {name.lower(): value for name, value in head.fields}
     # squid's deny_info leads to a page about the refusal.
-    if b"x-squid-error" not in named and (head.status < 400 or not _error(head.fields)):
+    if b"x-squid-error" not in head.values and (head.status < 400 or not _error(head)):
         return False
-    vias = [value for name, value in head.fields if name.lower() == b"via"]
-    return b"," not in b",".join(vias)
+    return b"," not in head.values.get(b"via", b"")
 
 
-def _reason(fields: Fields) -> Reason | None:
-    for name, value in fields:
-        if name.lower() == b"x-squid-error":
-            return _REASONS.get(value) or _REASONS.get(value.partition(b" ")[0])
-    return _REASONS.get(_error(fields))
-
-
-def _error(fields: Fields) -> bytes:
+def _error(head: Head) -> bytes:
     """Return the error of the last proxy, which is the nearest one (RFC 9209, 2); else nothing."""
-    statuses = b",".join(value for name, value in fields if name.lower() == b"proxy-status")
-    found = _ERROR.search(statuses.rpartition(b",")[2])
+    found = _ERROR.search(head.values.get(b"proxy-status", b"").rpartition(b",")[2])
     return found[1] if found else b""
 
 
@@ -356,14 +345,8 @@ class ForwardedConnection(Connection):
         Raises FetchError also for a response that the proxy has made instead of the site.
         """
         progress.server = self._server
-        method, _, rest = request.partition(b" ")
-        if rest.startswith(b"/"):
-            request = b"%b %b%b" % (method, self._target, rest)
-        elif rest.startswith(b"* "):
-            # RFC 9112, 3.2.4: for OPTIONS this is a URL without a path.
-            request = b"%b %b%b" % (method, self._target, rest[1:])
-        if self._authorization:
-            request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
+        request = request.replace(b" ", b" " + self._target, 1)
+        request = request.replace(b"\r\n", b"\r\n" + self._authorization, 1)
         return super().ask(request, progress, max_bytes, bodiless=bodiless)
 
     def _check_start(self) -> None:
@@ -385,85 +368,58 @@ async def socks_tunnel(stream: Stream, proxy: Proxy, host: str, port: int) -> No
 
     The caller closes the stream, also if this raises. Raises FetchError.
     """
-    target = _address(host, proxy) + port.to_bytes(2, "big")
-    talk = _Talk(stream, proxy, server_name(host, port))
-    try:
-        await _log_in(talk, stream, proxy)
-        await stream.send(bytes([_VERSION, _CONNECT, 0]) + target)
-        await talk.check_version()
-        # The code alone, since some proxies close after it.
-        (code,) = await talk.exactly(1)
-        if code:
-            reason, why = _REPLIES.get(code, (Reason.UNREACHABLE, f"the unknown code {code}"))
-            does = "refuses to ask" if reason is Reason.PROXY else "cannot reach"
-            raise FetchError(reason, f"{proxy.label} {does} {talk.site}: {why}", Phase.CONNECT)
-        _, kind = await talk.exactly(2)
-        if kind not in (_IPV4, _IPV6, _NAME):
-            raise talk.odd()
-        length = (await talk.exactly(1))[0] if kind == _NAME else 4 if kind == _IPV4 else 16
-        await talk.exactly(length + 2)
-    except OSError as error:
-        raise lost(proxy, talk.site) from error
-    if talk.rest:
-        # No server speaks before it is asked, so these bytes would be the proxy's own.
-        raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {talk.site}")
+    site, name, address, rest = server_name(host, port), host.encode(), parse_address(host), b""
+    if address is not None:
+        target = bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed
+    elif len(name) > _MAX_NAME:
+        raise proxy_fault(f"{proxy.label} cannot be asked for a name of {len(name)} characters")
+    else:
+        target = bytes([_NAME, len(name)]) + name
+    odd = proxy_fault(f"{proxy.label} does not speak SOCKS5 on this port")
 
-
-async def _log_in(talk: _Talk, stream: Stream, proxy: Proxy) -> None:
-    """Agree on a method, and send the user and the password if the proxy wants them."""
-    methods = [_NO_LOGIN, _PASSWORD] if proxy.has_login else [_NO_LOGIN]
-    await stream.send(bytes([_VERSION, len(methods), *methods]))
-    await talk.check_version()
-    (method,) = await talk.exactly(1)
-    if method == _NO_METHOD:
-        raise login_refused(proxy)
-    if method not in methods:
-        raise talk.odd()
-    if method == _PASSWORD:
-        user, password = proxy.user.encode(), proxy.password.encode()
-        login = [b"\x01", bytes([len(user)]), user, bytes([len(password)]), password]
-        await stream.send(b"".join(login))
-        # Some proxies have another version here, which no client looks at.
-        _, status = await talk.exactly(2)
-        if status:
-            raise login_refused(proxy)
-
-
-class _Talk:
-    """The replies of a SOCKS proxy, which are read to the byte."""
-
-    def __init__(self, stream: Stream, proxy: Proxy, site: str) -> None:
-        self.rest = b""
-        self.site = site
-        self._stream = stream
-        self._proxy = proxy
-
-    async def exactly(self, count: int) -> bytes:
-        """Return so many bytes."""
-        while len(self.rest) < count:
-            data = await self._stream.receive()
+    async def exactly(count: int) -> bytes:
+        """Return the next bytes of the proxy, so many."""
+        nonlocal rest
+        while len(rest) < count:
+            data = await stream.receive()
             if not data:
-                raise lost(self._proxy, self.site)
-            self.rest += data
-        found, self.rest = self.rest[:count], self.rest[count:]
+                raise lost(proxy, site)
+            rest += data
+        found, rest = rest[:count], rest[count:]
         return found
 
-    async def check_version(self) -> None:
-        """Read the first byte of a reply."""
-        if (await self.exactly(1))[0] != _VERSION:
-            raise self.odd()
+    async def code_of_reply() -> int:
+        """Return the code alone, since some proxies close after it."""
+        if await exactly(1) != bytes([_VERSION]):
+            raise odd
+        return (await exactly(1))[0]
 
-    def odd(self) -> FetchError:
-        """Return the error for bytes that are no reply."""
-        return proxy_fault(f"{self._proxy.label} does not speak SOCKS5 on this port")
-
-
-def _address(host: str, proxy: Proxy) -> bytes:
-    address = parse_address(host)
-    if address is not None:
-        kind = _IPV4 if isinstance(address, IPv4Address) else _IPV6
-        return bytes([kind]) + address.packed
-    name = host.encode("ascii")
-    if len(name) > _MAX_NAME:
-        raise proxy_fault(f"{proxy.label} cannot be asked for a name of {len(name)} characters")
-    return bytes([_NAME, len(name)]) + name
+    try:
+        methods = [_NO_LOGIN, _PASSWORD] if proxy.has_login else [_NO_LOGIN]
+        await stream.send(bytes([_VERSION, len(methods), *methods]))
+        method = await code_of_reply()
+        if method == _NO_METHOD:
+            raise login_refused(proxy)
+        if method not in methods:
+            raise odd
+        if method == _PASSWORD:
+            login = (proxy.user.encode(), proxy.password.encode())
+            await stream.send(b"\x01" + b"".join(bytes([len(each)]) + each for each in login))
+            # Some proxies have another version here, which no client looks at.
+            if (await exactly(2))[1]:
+                raise login_refused(proxy)
+        await stream.send(bytes([_VERSION, _CONNECT, 0]) + target + port.to_bytes(2))
+        if code := await code_of_reply():
+            reason, why = _REPLIES.get(code, (Reason.UNREACHABLE, f"the unknown code {code}"))
+            does = "refuses to ask" if reason is Reason.PROXY else "cannot reach"
+            raise FetchError(reason, f"{proxy.label} {does} {site}: {why}", Phase.CONNECT)
+        _, kind = await exactly(2)
+        if kind not in (_IPV4, _IPV6, _NAME):
+            raise odd
+        length = (await exactly(1))[0] if kind == _NAME else 4 if kind == _IPV4 else 16
+        await exactly(length + 2)
+    except OSError as error:
+        raise lost(proxy, site) from error
+    if rest:
+        # No server speaks before it is asked, so these bytes would be the proxy's own.
+        raise proxy_fault(f"{proxy.label} sends bytes of its own to those of {site}")

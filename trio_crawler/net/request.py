@@ -36,7 +36,7 @@ is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # The headers that decide where a request goes and where it ends.
 _OURS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _URL = lazy(
-    r"((https?)://((\[[0-9a-f:.]+\]|[^/?#@:\[\]\s]+)(?::([0-9]+))?))"
+    r"((https?)://((\[[0-9a-f:.]+\]|[^/?#@:\[\]\x00-\x20\x7f]+)(?::([0-9]+))?))"
     r"([/?][\x21-\x22\x24-\x7e]*)?(?:#.*)?"
 )
 

@@ -19,7 +19,6 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import NamedTuple, TypeAlias
 
@@ -85,21 +84,20 @@ def look_up(name: bytes) -> Sequence[str]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-@dataclass(slots=True, eq=False)
-class _Lookup:
-    """A lookup in flight; if it is cancelled, it ends with neither addresses nor an error."""
-
-    done: trio.Event = field(default_factory=trio.Event)
-    addresses: Sequence[str] = ()
-    error: OSError | None = None
-
-
 class _Known(NamedTuple):
     """The cached result of a lookup, which holds until a time."""
 
     until: float
     addresses: Sequence[str] = ()
     error: OSError | None = None
+
+
+class _Lookup:
+    """A lookup in flight; if it is cancelled, it ends without a result."""
+
+    def __init__(self) -> None:
+        self.done = trio.Event()
+        self.found: _Known | None = None
 
 
 class Resolver:
@@ -138,7 +136,7 @@ class Resolver:
         Raises FetchError if the host has none or they cannot be looked up.
         """
         if (known := self._known(host)) is None:
-            known = await self._joined(host, _name(host, server_name(host, port)))
+            known = await self._joined(host)
         else:
             await trio.lowlevel.checkpoint()
         if known.error is not None:
@@ -156,19 +154,13 @@ class Resolver:
         if known is not None and known.error is None:
             await trio.lowlevel.checkpoint()
             return known.until - trio.current_time()
-        try:
-            name = _name(host, host)
-        except FetchError:
-            # A call raises the same at once.
-            await trio.lowlevel.checkpoint()
-            return math.inf
         error: OSError | None = socket.gaierror(
             socket.EAI_AGAIN, f"no answer in {within:g} seconds"
         )
         # The wait for a thread does not count.
         async with self._early:
             with trio.move_on_after(within):
-                error = (await self._joined(host, name)).error
+                error = (await self._joined(host)).error
         # Any other error is one of this process, such as too few descriptors.
         if isinstance(error, socket.gaierror):
             # The traceback would keep the frames of the thread.
@@ -188,46 +180,34 @@ class Resolver:
             return None
         return _Known(math.inf, (bare(host),)) if parse_address(host) else None
 
-    async def _joined(self, host: str, name: bytes) -> _Known:
+    async def _joined(self, host: str) -> _Known:
         """Wait for the lookup in flight; start one if there is none, or it was cancelled."""
         while lookup := self._lookups.get(host):
             await lookup.done.wait()
-            if lookup.addresses or lookup.error is not None:
-                return _Known(0.0, lookup.addresses, lookup.error)
+            if lookup.found is not None:
+                return lookup.found
         lookup = self._lookups[host] = _Lookup()
         try:
-            found = await trio.to_thread.run_sync(
-                self._look_up, name, abandon_on_cancel=True, limiter=self._limiter
+            addresses = await trio.to_thread.run_sync(
+                self._look_up, host.encode(), abandon_on_cancel=True, limiter=self._limiter
             )
-            if not found:
+            if not addresses:
                 raise socket.gaierror(socket.EAI_NONAME, "no addresses")
-            lookup.addresses = found
-            self._store(host, found)
+            lookup.found = self._store(host, addresses)
         except OSError as error:
-            lookup.error = error
+            lookup.found = _Known(0.0, error=error)
         finally:
             del self._lookups[host]
             lookup.done.set()
-        return _Known(0.0, lookup.addresses, lookup.error)
+        return lookup.found
 
-    def _store(self, host: str, addresses: Sequence[str], error: OSError | None = None) -> None:
+    def _store(self, host: str, addresses: Sequence[str], error: OSError | None = None) -> _Known:
         self._cache.pop(host, None)
-        self._cache[host] = _Known(trio.current_time() + self._cache_seconds, addresses, error)
+        known = _Known(trio.current_time() + self._cache_seconds, addresses, error)
+        self._cache[host] = known
         if len(self._cache) > self._max_names:
             del self._cache[next(iter(self._cache))]
-
-
-def _name(host: str, server: str) -> bytes:
-    """Return a host as bytes. Raises FetchError if it is not a valid name (RFC 1035, 2.3.4)."""
-    labels = host.removesuffix(".").split(".")
-    if not host.isascii() or not host.isprintable():
-        why = "it is not in printable ASCII"
-    elif not all(0 < len(label) < 64 for label in labels):
-        why = "a part of it is empty or has over 63 characters"
-    else:
-        return host.encode("ascii")
-    detail = f"the name of {server} cannot be looked up: {why}"
-    raise FetchError(Reason.NO_SUCH_HOST, detail, Phase.RESOLVE)
+        return known
 
 
 def descriptors(most: int) -> int:
