@@ -11,7 +11,7 @@ import re
 import ssl
 from collections import deque
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import trio
 from h2.errors import ErrorCodes
@@ -34,9 +34,6 @@ from trio_crawler.net.http1.message import (
     parsed,
 )
 from trio_crawler.net.turn import Progress
-
-if TYPE_CHECKING:
-    from trio_crawler.net.http2.connection import Http2Connection
 
 FRAME_BYTES = 16 * 1024
 """The most bytes of a frame, without its header; a server may send more only if it is allowed."""
@@ -186,7 +183,10 @@ def head_of(block: Block, *, bodiless: bool = False) -> Head:
 
 
 class Http2Stream:
-    """One request, and its response as it arrives: a stream of a connection (RFC 9113, 5)."""
+    """One request, and its response as it arrives: a stream of a connection (RFC 9113, 5).
+
+    `connection` is the `Http2Connection` that carries it.
+    """
 
     __slots__ = (
         *("_max_bytes", "_pieces", "_progress", "bodiless", "closed", "connection", "ended"),
@@ -195,7 +195,7 @@ class Http2Stream:
 
     def __init__(
         self,
-        connection: Http2Connection,
+        connection: Any,
         number: int,
         progress: Progress,
         max_bytes: int,
