@@ -102,7 +102,7 @@ class Journal:
     def end(self) -> None:
         """Record that one URL less is at risk after this batch."""
         self._ended += 1
-        self.record()
+        self._recorded.set()
         # A transaction is expensive, so a batch waits for three quarters of `max_at_risk`. The
         # workers with the other quarter go on meanwhile.
         if self._ended * 4 >= self.max_at_risk * 3 or self._ended == self.at_risk:
@@ -285,6 +285,8 @@ class UrlIndex:
     def admit(self, jobs: Iterable[Job]) -> list[StoredJob]:
         """Return the new jobs among `jobs`, each with a new number."""
         fresh = [self._store(job) for job in self.seen.admit_all(jobs)]
+        if fresh:
+            self._journal.record()
         if self.seen.raised:
             self._journal.batch.raised_redirects.extend(self.seen.raised)
             self.seen.raised.clear()
@@ -298,15 +300,15 @@ class UrlIndex:
         self.admitted += job.purpose in COUNTED
         if job.again:
             self._journal.batch.again.append(self._number)
-        else:
+        elif job.redirects < self._max_redirects:
             self.seen.number(job.url, self._number)
         referrer: str | int | None = job.referrer
         if job.referrer is not None and len(job.referrer) > LONG:
             referrer = self._numbers.get(job.referrer, job.referrer)
         about = (job.depth, job.redirects, referrer, job.priority)
         self._journal.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
-        self._journal.record()
-        return self.recalled(StoredJob.of(job, self._number))
+        stored = StoredJob.of(job, self._number)
+        return self.recalled(stored) if self._checks else stored
 
     def recalled(self, job: StoredJob) -> StoredJob:
         """Return a job marked `recalled` if all that it asks for is known, else itself."""
@@ -351,12 +353,14 @@ class UrlIndex:
     def settle(self, settlement: Settlement) -> list[StoredJob]:
         """Record the settlement of a job; return its new successors."""
         job, learned = settlement.job, settlement.learned
-        fresh = self.admit(self.seen.successors(settlement))
+        fresh: list[StoredJob] = []
+        if settlement.successors:
+            fresh = self.admit(self.seen.successors(settlement))
         if settlement.outcome is not None:
             number = self._taken_back(job).number
-            long = {each.url: each.number for each in fresh if len(each.url) > LONG}
-            if long:
-                self._journal.batch.found[number] = long
+            for each in fresh:
+                if len(each.url) > LONG:
+                    self._journal.batch.found.setdefault(number, {})[each.url] = each.number
             if settlement.repeated is not None:
                 row = (number, *astuple(settlement.repeated))
                 self._journal.batch.repeated.append(row)

@@ -230,12 +230,17 @@ class SqliteFrontier(Kept):
         transaction.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._journal.wait_for_room()
+        if self._journal.is_full:
+            await self._journal.wait_for_room()
         counts = self.hosts.settled(settlement)
-        if self._join.is_over:
+        if not self._join.unfinished:
             # The robots.txt of a crawl that is over may still arrive.
             settlement = replace(settlement, successors=())
-        self._admit(self._index.settle(settlement))
+        fresh = self._index.settle(settlement)
+        # Also without successors: a page that is settled may release pages that are held.
+        self.hosts.admit(fresh)
+        if fresh:
+            self._join.add(len(fresh))
         if counts:
             self._join.done()
 

@@ -5,8 +5,6 @@ text into a number. Only what passes here is used, so that damage is found where
 """
 
 # The annotations are objects, not strings: msgspec reads them.
-
-# The annotations are objects, not strings: msgspec reads them.
 import json
 import os
 import shutil

@@ -105,21 +105,16 @@ def page_values(
     same_as: int | None,
     digest: bytes | None,
     encode: EncodeJson,
-    numbers: Mapping[str, int],
 ) -> Values:
-    """Return the values of the columns PAGE, then the links and the rejected links.
-
-    Links that have one of the `numbers` are stored as that.
-    """
+    """Return the values of the columns PAGE."""
     media, etag, last_modified = _stored_headers(page.headers)
-    links, rejected = page.links, page.rejected
     return (
         fetched,
         page.status,
         page.size,
         page.tries,
         page.seconds,
-        len(rejected),
+        len(page.rejected),
         page.links_beyond,
         same_as,
         digest,
@@ -134,9 +129,21 @@ def page_values(
         encode(page.robots) if page.robots else None,
         encode(page.flaws) if page.flaws else None,
         page.folded_into,
-        encode(_with_anchors(page, numbers)) if links else None,
-        encode(_rejected_with_anchors(page)) if rejected else None,
     )
+
+
+def link_values(page: Page, encode: EncodeJson, numbers: Mapping[str, int]) -> Values:
+    """Return the links and the rejected links of a page, None for none.
+
+    Links that have one of the `numbers` are stored as that.
+    """
+    links: Sequence[Any] = [numbers.get(url, url) for url in page.links] if numbers else page.links
+    rejected: Sequence[Any] = page.rejected
+    if page.anchors:
+        anchor = page.anchors.get
+        links = list(zip(links, map(anchor, page.links), strict=True))
+        rejected = [(url, reason, anchor(url)) for url, reason in rejected]
+    return encode(links) if links else None, encode(rejected) if rejected else None
 
 
 def body_digest(page: Page) -> bytes | None:
@@ -165,23 +172,7 @@ def _stored_headers(headers: httpx.Headers) -> list[str | None]:
             name = key.lower()
             once = name not in found and len(value) <= LONGEST
             found[name] = value.decode("latin-1") if once else None
-    return [found.get(name) for name in _HEADERS]
-
-
-def _with_anchors(page: Page, numbers: Mapping[str, int]) -> Sequence[Any]:
-    links: Sequence[Any] = page.links
-    if numbers:
-        links = [numbers.get(url, url) for url in links]
-    if not page.anchors:
-        return links
-    return list(zip(links, map(page.anchors.get, page.links), strict=True))
-
-
-def _rejected_with_anchors(page: Page) -> Sequence[Any]:
-    if not page.anchors:
-        return page.rejected
-    anchor = page.anchors.get
-    return [(url, reason, anchor(url)) for url, reason in page.rejected]
+    return list(map(found.get, _HEADERS))
 
 
 _VALUES: Mapping[type[Outcome], attrgetter[Values]] = {
@@ -227,7 +218,7 @@ def page(
     *,
     brief: bool = False,
 ) -> Page:
-    """Return the page from the values that `page_values` returned for it.
+    """Return the page from the values of `page_values` and `link_values`.
 
     `named` returns the URL with a number. With `brief` the page has neither headers nor anchors.
     """

@@ -54,7 +54,7 @@ from trio_crawler.store.errors import StoreError, file_errors, printable
 from trio_crawler.store.schema import REFERRER
 from trio_crawler.store.streams import Head, Lock, Stream, StreamSet
 from trio_crawler.store.walk import Walk, last_number, made_outcomes, named_url
-from trio_crawler.store.writer import Batch, BatchWriter
+from trio_crawler.store.writer import Batch, write_batch
 
 _HEADERS = msgspec.json.Decoder(list[tuple[Latin1, Latin1]])
 _ROBOTS_ROW: Any = tuple[Origin, Time, Count, str, bytes]
@@ -290,12 +290,11 @@ class Store:
             if self._lock.removed:
                 raise StoreError(f"{printable(self._directory)}: it was removed during the crawl")
             lengths = self._streams.append(batch.writes)
-            writer = BatchWriter(self._database, self.walk.number, batch, self._unchanged)
             try:
-                self._transact(writer, batch, lengths, careful=False)
+                self._transact(batch, lengths, careful=False)
             except (UnicodeEncodeError, OverflowError):
                 # Only now are lone surrogates and huge integers looked for: they are rare.
-                self._transact(writer, batch, lengths, careful=True)
+                self._transact(batch, lengths, careful=True)
         except BaseException as error:
             name = printable(self._directory)
             self._broken = StoreError(f"{name}: nothing is written after {error!r}")
@@ -307,11 +306,10 @@ class Store:
         for _, _, outcome in batch.settled:
             self._unchanged.pop(outcome.url, None)
 
-    def _transact(
-        self, writer: BatchWriter, batch: Batch, lengths: Mapping[str, int], *, careful: bool
-    ) -> None:
+    def _transact(self, batch: Batch, lengths: Mapping[str, int], *, careful: bool) -> None:
         with self._database.transaction():
-            writer.write(careful)
+            number = self.walk.number
+            write_batch(self._database, number, batch, self._unchanged, careful=careful)
             self._streams.record(lengths, settled=bool(batch.settled))
             seconds = time.monotonic() - self._began
             # So a kill loses at most a second of the duration.

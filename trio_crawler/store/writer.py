@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from trio_crawler.model import (
     Checked,
@@ -96,142 +96,93 @@ _ROBOTS = (
     "INSERT OR REPLACE INTO robots (origin, fetched, status, headers, body) VALUES (?, ?, ?, ?, ?)"
 )
 
-_Digests: TypeAlias = tuple[bytes | None, bytes | None, int | None, bytes | None]
-"""The digest of a body; the digest, the size and the blocks of its text."""
+_ADMITTED = _insert(
+    "urls",
+    "number, url, purpose, depth, redirects, priority, referrer, source, walk, tries, ended",
+)
+_WAITING = "UPDATE urls SET tries = ? WHERE number = ?"
+_REDIRECTS = "UPDATE urls SET redirects = ? WHERE number = ?"
+_AGAIN = "UPDATE urls SET again = 1 WHERE number = ?"
+_ENDED = "UPDATE urls SET ended = 1 WHERE number = ?"
 
 
-class BatchWriter:
-    """The rows of one batch; `write` may be called again after a rollback.
+def write_batch(
+    database: Database, walk: int, batch: Batch, unchanged: Mapping[str, int], *, careful: bool
+) -> None:
+    """Write a batch of a walk; the caller begins and commits the transaction.
 
-    `unchanged` has, by URL, the number of the page that a 304 refers to.
+    `unchanged` has, by URL, the number of the page that a 304 refers to. Unless `careful`, raises
+    UnicodeEncodeError or OverflowError for a value that a column cannot hold. `careful` stores the
+    nearest value.
     """
-
-    def __init__(
-        self, database: Database, walk: int, batch: Batch, unchanged: Mapping[str, int]
-    ) -> None:
-        self._database = database
-        self._walk = walk
-        self._batch = batch
-        self._unchanged = unchanged
-        self._digests: dict[int, _Digests] = {}
-
-    def write(self, careful: bool) -> None:
-        """Write the batch; the caller begins and commits the transaction.
-
-        Unless `careful`, raises UnicodeEncodeError or OverflowError for a value that a column
-        cannot hold. `careful` stores the nearest value.
-        """
-        self._write_admitted(careful)
-        self._write_settled(careful)
-        self._write_sitemaps(careful)
-        answers = [_robots_row(*each) for each in self._batch.robots]
-        stored = map(_column_values, answers) if careful else answers
-        self._database.execute_many(_ROBOTS, stored)
-
-    def _write_admitted(self, careful: bool) -> None:
-        batch, many = self._batch, self._database.execute_many
-        admitted = map(_admitted, batch.admitted)
-        many(
-            "INSERT INTO urls (number, url, purpose, depth, redirects, priority, referrer, "
-            "source, tries, ended, walk) "
-            f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, {self._walk:d})",
-            map(_column_values, admitted) if careful else admitted,
-        )
-        many("UPDATE urls SET again = 1 WHERE number = ?", [(each,) for each in batch.again])
-        waiting = ((tries, number) for number, tries in batch.tried)
-        many("UPDATE urls SET tries = ? WHERE number = ?", waiting)
-        many("UPDATE urls SET redirects = ? WHERE number = ?", batch.raised_redirects)
-
-    def _write_settled(self, careful: bool) -> None:
-        settled, many = self._batch.settled, self._database.execute_many
-        many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in settled])
-        pages = self._pages(careful)
-        texts = [self._digests[row[0]][1:] for row in pages]
-        many(_PAGE, [(*r[:-2], *text) for r, text in zip(pages, texts, strict=True)])
-        many(_LINKS, [(row[0], *row[-2:]) for row in pages if row[-2] or row[-1]])
-        many(_FOUND, self._found())
-        kept = [(number, page.facts) for number, _, page in settled if isinstance(page, Page)]
-        many(_FACTS, [(number, rows.facts_value(each)) for number, each in kept if each])
-        repeated = self._batch.repeated
-        many(_REPEATED, [(*row[:-1], rows.to_json(row[-1])) for row in repeated])
-        for sql, others in self._others(careful).items():
-            many(sql, others)
-
-    def _pages(self, careful: bool) -> list[Row]:
-        encode: rows.EncodeJson = rows.any_to_json if careful else rows.to_json
-        found = []
-        for number, fetched, page in self._batch.settled:
-            if isinstance(page, Page):
-                same_as, (digest, *_) = self._content(number, page)
-                numbers = self._batch.found.get(number, {})
-                values = rows.page_values(page, fetched, same_as, digest, encode, numbers)
-                found.append(_row(number, values, careful))
-        return found
-
-    def _found(self) -> Iterator[Row]:
-        """Yield the rows of what pages point to; that of a 304 is stored with its content."""
-        for number, _, outcome in self._batch.settled:
-            values = rows.found_values(outcome)
-            if values is not None and not (
-                isinstance(outcome, Page) and self._content(number, outcome)[0]
-            ):
-                yield (number, *values)
-
-    def _content(self, number: int, page: Page) -> tuple[int | None, _Digests]:
-        """Return the number of the page that a 304 refers to, and the digests of the body."""
-        same_as = self._unchanged.get(page.url) if page.status == 304 else None
-        if number not in self._digests:
-            self._digests[number] = (
-                (rows.body_digest(page), *rows.text_values(page))
-                if same_as is None
-                else self._stored_digests(same_as)
-            )
-        return same_as, self._digests[number]
-
-    def _stored_digests(self, number: int) -> _Digests:
-        sql = "SELECT digest, text_digest, text_size, text_blocks FROM page_ WHERE number = ?"
-        for digest, text_digest, size, blocks in self._database.rows(sql, number):
-            return digest, text_digest, size, blocks
-        return None, None, None, None
-
-    def _others(self, careful: bool) -> Mapping[str, list[Row]]:
-        """Return the rows of the outcomes that are no pages, by their statement."""
-        found = defaultdict[str, list[Row]](list)
-        for number, fetched, outcome in self._batch.settled:
-            if isinstance(outcome, Skipped):
-                found[_SKIP].append((number, outcome.reason))
-            elif not isinstance(outcome, Page):
-                values = rows.other_values(outcome, fetched)
-                found[_OTHERS[type(outcome)]].append(_row(number, values, careful))
-        return found
-
-    def _write_sitemaps(self, careful: bool) -> None:
-        done, many = self._batch.sitemaps, self._database.execute_many
-        many("UPDATE urls SET ended = 1 WHERE number = ?", [(number,) for number, _, _ in done])
-        found = [_sitemap(sitemap, careful) for _, sitemap, _ in done if sitemap is not None]
-        many(_SITEMAP, [(self._walk, *row) for row in found])
-        entries = [(self._walk, key, *entry) for _, _, found in done for key, entry in found]
-        many(_LISTING, map(_column_values, entries) if careful else entries)
-
-
-def _row(number: int, values: rows.Values, careful: bool) -> Row:
-    return (number, *(_column_values(values) if careful else values))
-
-
-def _admitted(row: Row) -> Row:
-    """Return the values of a new URL, with its referrer as a URL or as a number."""
-    *about, referrer, priority = row
-    where = (None, referrer) if isinstance(referrer, int) else (referrer, None)
-    return (*about, priority, *where)
-
-
-def _column_values(row: Row) -> Row:
-    return tuple(map(rows.column_value, row))
-
-
-def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
     encode: rows.EncodeJson = rows.any_to_json if careful else rows.to_json
-    values = (
+    made = defaultdict[str, list[Row]](list)
+    made[_ADMITTED] = [_admitted(walk, *each) for each in batch.admitted]
+    made[_AGAIN] = [(number,) for number in batch.again]
+    made[_WAITING] = [(tries, number) for number, tries in batch.tried]
+    made[_REDIRECTS] = list[Row](batch.raised_redirects)
+    made[_ENDED] = [(each[0],) for each in (*batch.settled, *batch.sitemaps)]
+    for number, fetched, outcome in batch.settled:
+        same_as = None
+        if isinstance(outcome, Page):
+            same_as = unchanged.get(outcome.url) if outcome.status == 304 else None
+            digest, *text = _digests(database, outcome, same_as)
+            about = rows.page_values(outcome, fetched, same_as, digest, encode)
+            made[_PAGE].append((number, *about, *text))
+            if outcome.links or outcome.rejected:
+                named = batch.found.get(number, {})
+                made[_LINKS].append((number, *rows.link_values(outcome, encode, named)))
+            if outcome.facts is not None:
+                made[_FACTS].append((number, rows.facts_value(outcome.facts)))
+        elif isinstance(outcome, Skipped):
+            made[_SKIP].append((number, outcome.reason))
+        else:
+            kind = type(outcome)
+            made[_OTHERS[kind]].append((number, *rows.other_values(outcome, fetched)))
+        # What a page points to that has not changed is stored with its content.
+        found = rows.found_values(outcome) if same_as is None else None
+        if found is not None:
+            made[_FOUND].append((number, *found))
+    made[_REPEATED] = [(*row[:-1], rows.to_json(row[-1])) for row in batch.repeated]
+    for _, sitemap, entries in batch.sitemaps:
+        if sitemap is not None:
+            made[_SITEMAP].append((walk, *_sitemap(sitemap, encode)))
+        made[_LISTING] += [(walk, key, *entry) for key, entry in entries]
+    made[_ROBOTS] = [_robots_row(*each) for each in batch.robots]
+    for sql, values in made.items():
+        if values:
+            stored = [tuple(map(rows.column_value, row)) for row in values] if careful else values
+            database.execute_many(sql, stored)
+
+
+def _digests(database: Database, page: Page, same_as: int | None) -> Row:
+    """Return the digest of a body; the digest, the size and the blocks of its text.
+
+    A page that has not changed has those of its content.
+    """
+    if same_as is None:
+        return rows.body_digest(page), *rows.text_values(page)
+    sql = "SELECT digest, text_digest, text_size, text_blocks FROM page_ WHERE number = ?"
+    return next(iter(database.rows(sql, same_as)), (None, None, None, None))
+
+
+def _admitted(
+    walk: int,
+    number: int,
+    url: str,
+    purpose: str,
+    depth: int,
+    redirects: int,
+    referrer: str | int | None,
+    priority: float | None,
+) -> Row:
+    """Return the row of a new URL, with its referrer as a URL or as a number."""
+    where = (None, referrer) if isinstance(referrer, int) else (referrer, None)
+    return (number, url, purpose, depth, redirects, priority, *where, walk, 0, 0)
+
+
+def _sitemap(sitemap: Sitemap, encode: rows.EncodeJson) -> Row:
+    return (
         sitemap.url,
         sitemap.kind,
         sitemap.entries,
@@ -242,7 +193,6 @@ def _sitemap(sitemap: Sitemap, careful: bool) -> Row:
         encode(sitemap.rejected) if sitemap.rejected else None,
         sitemap.fetched,
     )
-    return _column_values(values) if careful else values
 
 
 def _robots_row(origin: str, fetched: float, answer: Response) -> Row:
