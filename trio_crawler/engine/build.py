@@ -99,7 +99,7 @@ class Engine:
         """Start the workers, and beside them all other tasks of the crawl."""
         start_lookups(nursery, ask, self.frontier.hosts)
         if self.plan.seed_stream is not None:
-            nursery.start_soon(Seeder(self.plan, self.frontier).run, self.plan.seed_stream)
+            nursery.start_soon(read_seeds, self.plan.seed_stream, self.plan, self.frontier)
         nursery.start_soon(self.run)
         deadlines = Deadlines()
         nursery.start_soon(deadlines.keep)
@@ -318,52 +318,40 @@ MAX_WAITING = 10_000
 _CHUNK = 50
 
 
-class Seeder:
-    """Admit the URLs of `Plan.seed_stream`, each as a seed.
+async def read_seeds(
+    stream: AsyncIterable[str | httpx.URL], plan: Plan, frontier: Frontier
+) -> None:
+    """Admit the URLs of a stream, each as a seed, to its end or that of the crawl.
 
     The stream is counted in the join as one job, `SEEDING`: the frontier admits it with the seeds,
     and this task settles it after the last URL. So the crawl cannot end while the stream has URLs,
     and none of them counts as admitted before it is read. A resumed crawl reads the stream from
     its beginning and passes over the URLs that were admitted: what was seen is its position, which
-    cannot disagree with the frontier, nor with a stream that has changed.
+    cannot disagree with the frontier, nor with a stream that has changed. An exception of the
+    stream has a note with the number of URLs that were read before.
     """
-
-    def __init__(self, plan: Plan, frontier: Frontier) -> None:
-        self._frontier = frontier
-        self._redirects = plan.limits.max_redirects
-        # Links found on pages are refused at `max_waiting`; the stream must not use all of that.
-        self._max_bytes = plan.limits.max_waiting / 2
-        self._taken = 0
-
-    async def run(self, stream: AsyncIterable[str | httpx.URL]) -> None:
-        """Read the stream to its end, or to that of the crawl, and settle its job.
-
-        An exception of the stream has a note with the number of URLs that were read before.
-        """
-        seeding = self._frontier.hosts.seeding
-        await seeding.begun.wait()
-        with seeding.scope:
-            # A crawl that was stopped before it began reads nothing.
-            await trio.lowlevel.checkpoint_if_cancelled()
-            try:
-                await self._read(stream)
-            except Exception as error:
-                error.add_note(f"while reading seed_stream, after {self._taken:,} URLs")
-                raise
-        await self._frontier.settle(Settlement(SEEDING))
-
-    async def _read(self, stream: AsyncIterable[str | httpx.URL]) -> None:
-        frontier, hosts = self._frontier, self._frontier.hosts
-        async for each in stream:
-            url = web_url("each of seed_stream", each)
-            self._taken += 1
-            if frontier.known([url]):
-                if not self._taken % _CHUNK:
-                    await trio.lowlevel.checkpoint()
-                continue
-            while hosts.waiting >= MAX_WAITING or hosts.waiting_bytes >= self._max_bytes:
-                await hosts.seeding.wait(hosts.waiting // 2)
-            job = Job(url, redirects=self._redirects)
-            if hosts.rejection(url) is Reason.TOO_MANY_HOSTS:
-                job = replace(job, blocked=Reason.TOO_MANY_HOSTS)
-            await frontier.add([job])
+    hosts, redirects, taken = frontier.hosts, plan.limits.max_redirects, 0
+    # Links found on pages are refused at `max_waiting`; the stream must not use all of that.
+    max_bytes = plan.limits.max_waiting / 2
+    await hosts.seeding.begun.wait()
+    with hosts.seeding.scope:
+        # A crawl that was stopped before it began reads nothing.
+        await trio.lowlevel.checkpoint_if_cancelled()
+        try:
+            async for each in stream:
+                url = web_url("each of seed_stream", each)
+                taken += 1
+                if frontier.known([url]):
+                    if not taken % _CHUNK:
+                        await trio.lowlevel.checkpoint()
+                    continue
+                while hosts.waiting >= MAX_WAITING or hosts.waiting_bytes >= max_bytes:
+                    await hosts.seeding.wait(hosts.waiting // 2)
+                job = Job(url, redirects=redirects)
+                if hosts.rejection(url) is Reason.TOO_MANY_HOSTS:
+                    job = replace(job, blocked=Reason.TOO_MANY_HOSTS)
+                await frontier.add([job])
+        except Exception as error:
+            error.add_note(f"while reading seed_stream, after {taken:,} URLs")
+            raise
+    await frontier.settle(Settlement(SEEDING))

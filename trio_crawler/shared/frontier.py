@@ -211,7 +211,7 @@ class SharedFrontier:
             raise ArgumentError("seed_stream", " has seeds, and the frontier takes none")
         self._check_strands(plan)
         self._plan, limits = plan, plan.limits
-        self._most_at_risk = max(MOST_AT_RISK, 2 * plan.workers)
+        self._most_at_risk = max(MOST_AT_RISK, 4 * plan.workers)
         self.hosts = Hosts(plan, end=self.end, choose=self._choose, gated=False)
         budget = -1 if limits.max_pages == math.inf else int(limits.max_pages)
         levels, salt = limits.max_depth < math.inf, os.urandom(_SALT).hex()
