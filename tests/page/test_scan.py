@@ -151,10 +151,14 @@ def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nof
 
 def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
-    facts = read(b"<p>", "text/html", URL, scanned=True)
-    found = read_page_links(b"<p>", "text/html", URL, facts.pointed, 9, headers=headers)
-    assert found.pointed.kinds == {"style": {"https://example.org/s.css": None}}
-    assert found == read_body_links(b"<p>", headers, URL).links
+    body = b"<p>\n<a href=x>y</a>"
+    for outlined in (False, True):
+        facts = read(body, "text/html", URL, scanned=True)
+        outline = facts.outline if outlined else b""
+        about = URL, facts.pointed, 9, outline, headers
+        found = read_page_links(body, "text/html", *about)
+        assert found.pointed.kinds["style"] == {"https://example.org/s.css": None}
+        assert found == read_body_links(body, headers, URL).links
 
 
 def test_a_crawl_and_a_check_find_the_same_long_url_of_a_script():

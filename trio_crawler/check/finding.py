@@ -193,8 +193,8 @@ def finding_of(page: str | None, link: Link, verdict: Verdict, code: str, **abou
     )
 
 
-def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
-    """Return the findings at all places of their page, in the order of these places.
+def placed(found: Iterable[Finding], page: str, links: Iterable[Link]) -> list[Finding]:
+    """Return the findings at all places of a page, in the order of these places.
 
     A finding is about each link of its kind to its URL; that of a fragment, about this fragment.
     """
@@ -208,6 +208,7 @@ def placed(found: Iterable[Finding], links: Iterable[Link]) -> list[Finding]:
             for finding in by_target.get((link.url, link.kind, fragment), ()):
                 # `replace` would check again what is checked already.
                 here = copy(finding)
+                force_setattr(here, "page", page)
                 for name in ("fragment", "line", "column", "text", "as_written"):
                     force_setattr(here, name, getattr(link, name))
                 placed.append(here)

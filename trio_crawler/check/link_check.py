@@ -14,6 +14,7 @@ from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDI
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place
+from trio_crawler.page.html.links import OF_A
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
     Defect,
@@ -179,6 +180,8 @@ class LinkCheck:
         urls = self._ledger.urls.urls
         # Most links lead to URLs about which earlier links had nothing to tell.
         known: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(len(urls)))
+        # The others, by kind, number and why they were rejected, as their first page has them.
+        bad: dict[tuple[str, int, str], tuple[tuple[str, str] | None, list[Finding]]] = {}
         unasked = Unasked(self._ledger, self._why)
         for each in self._ledger.outlinks():
             pointed = each.pointed
@@ -205,10 +208,13 @@ class LinkCheck:
                             for reason, others in each.rejected.items()
                             for number in numbers_of(others)
                         }
-                    link, first = Link(urls[number], of_kind), not marks[number]
-                    skipped, here = self._judged(
-                        page, link, number, rejected.get(number, ""), told
-                    )
+                    first, why = not marks[number], rejected.get(number, "")
+                    if (judged := bad.get((kind, number, why))) is None:
+                        link = Link(urls[number], of_kind)
+                        judged = self._judged(page, link, number, why, told)
+                        if judged[1]:
+                            bad[kind, number, why] = judged
+                    skipped, here = judged
                     if skipped is None:
                         self.checked[kind] += first
                     else:
@@ -234,7 +240,9 @@ class LinkCheck:
                         wanted[fault.url] = None
                     elif (places := wanted.setdefault(fault.url, set())) is not None:
                         places.add(fault.fragment)
-                yield from placed(found, self._ledger.source(pointed.source, wanted))
+                of_a = any(fault.kind in OF_A for fault in found)
+                links = self._ledger.source(pointed.source, wanted, of_a=of_a)
+                yield from placed(found, page, links)
         self.listed += unasked.listed()
         yield from self._unlinked(told)
 

@@ -301,11 +301,14 @@ class Ledger:
             if self._facts_at[number] == at and row is not None and row.good:
                 yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
-    def source(self, at: int, wanted: Wanted) -> Sequence[Link]:
-        """Return the links of a page to the URLs `wanted` at least, with places and texts."""
+    def source(self, at: int, wanted: Wanted, *, of_a: bool = True) -> Sequence[Link]:
+        """Return the links of a page to the URLs `wanted` at least, with places and texts.
+
+        Unless those `of_a` elements are wanted they may be left out.
+        """
         response, rows = self._sources[at]
         if response is not None:
-            return Source(*response).links(wanted)
+            return Source(*response).links(wanted, of_a=of_a)
         return [Link(*row) for row in rows if row[0] in wanted]
 
     def usual(self, number: int) -> int:

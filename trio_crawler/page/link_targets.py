@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from operator import methodcaller
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 import ada_url
@@ -41,9 +41,10 @@ class Pointed(NamedTuple):
         url, fragment, malformed = target
         if malformed:
             self.malformed.setdefault(kind, {})[url] = None
+        elif fragment:
+            merge(self.kinds.setdefault(kind, {}), ((url, {fragment}),))
         else:
-            named = {fragment} if fragment else None
-            merge(self.kinds.setdefault(kind, {}), ((url, named),))
+            self.kinds.setdefault(kind, {}).setdefault(url)
 
     def size(self) -> int:
         """Return the number of distinct links; one with a fragment counts for one without, too."""
@@ -70,8 +71,12 @@ _SURROGATES = lazy("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
 _BEGINNING = 64
 _CUT = ("data:", "javascript:")
-may_be_long = methodcaller("startswith", _CUT)
-"""Whether only the beginning of a URL is told, since it may be as long as its page."""
+
+
+def may_be_long(urls: Iterable[str]) -> bool:
+    """Whether only the beginning of any of these URLs is told: it may be as long as its page."""
+    lines = "\n".join(chain(("",), urls))
+    return any(f"\n{scheme}" in lines for scheme in _CUT)
 
 
 def links(

@@ -19,7 +19,7 @@ from trio_crawler.page import (
     media,
     values,
 )
-from trio_crawler.page.html.links import read_links
+from trio_crawler.page.html.links import read_links, read_outline
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
 from trio_crawler.page.link_targets import Pointed, Wanted
 from trio_crawler.page.media import blank_doctype
@@ -99,22 +99,29 @@ class PageLinks(Sequence[Link]):
 class Source(NamedTuple):
     """The response that links are read from, with the headers that matter; or its outline.
 
-    The outline of a page without links in headers has none.
+    Beside an outline there is no Content-Type.
     """
 
     body: bytes
     url: str
     headers: Sequence[tuple[str, str]]
-    max_links: int = MAX_LINKS
+    max_links: int
+    outlined: bool
 
-    def links(self, wanted: Wanted | None = None) -> tuple[Link, ...]:
-        """Return the `wanted` links, None for all, with their places and texts."""
-        most = self.max_links
-        if not self.headers:
-            text = self.body.decode()
-            return tuple(read_links(text, self.url, max_links=most, wanted=wanted).links)
-        headers = httpx.Headers(list(self.headers))
-        return read_body_links(self.body, headers, self.url, max_links=most, wanted=wanted).links
+    def links(self, wanted: Wanted | None = None, *, of_a: bool = True) -> tuple[Link, ...]:
+        """Return the `wanted` links, None for all, with their places and texts.
+
+        Unless those `of_a` elements are wanted they may be left out.
+        """
+        found, url, most = list[Link](), self.url, self.max_links
+        if self.headers:
+            headers = httpx.Headers(list(self.headers))
+            if not self.outlined:
+                return read_body_links(
+                    self.body, headers, url, max_links=most, wanted=wanted
+                ).links
+            found, _ = _header_links(headers, url, most)
+        return (*found, *read_outline(self.body, url, most - len(found), wanted, of_a=of_a))
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:
@@ -143,12 +150,11 @@ def read_page_links(
     kept: list[tuple[str, str]] = []
     if headers is not None:
         kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
-        in_headers, _ = link_targets.links("", list(_in_headers(headers, url))[:max_links], url)
-        for link in in_headers:
+        for link in _header_links(headers, url, max_links)[0]:
             pointed.add(link.kind, (link.url, link.fragment, link.malformed))
-    if kept or not outline:
-        kept.append(("content-type", "text/html;charset=utf-8" if outline else kind))
-    return PageLinks(pointed, Source(outline or body, url, kept, max_links))
+    if not outline:
+        kept.append(("content-type", kind))
+    return PageLinks(pointed, Source(outline or body, url, kept, max_links, bool(outline)))
 
 
 @public("trio_crawler.page")
@@ -178,10 +184,7 @@ def read_body_links(
     `encoding` is that of the document that links to a style sheet, which counts if the sheet
     declares none. Of markup only links that are `wanted` are returned, None for all.
     """
-    rows = list(_in_headers(headers, url))
-    found, beyond = link_targets.links("", rows[:max_links], url) if rows else ([], 0)
-    found = [link._replace(line=0, column=0) for link in found]
-    beyond += max(0, len(rows) - max_links)
+    found, beyond = _header_links(headers, url, max_links)
     content_type = headers.get("content-type", "")
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     room = max_links - len(found)
@@ -252,6 +255,13 @@ def _in_manifest(body: bytes, url: str, room: int) -> tuple[list[Link], int]:
     # A decoder of JSON knows no places.
     links = [link._replace(line=0, column=0) for link in links]
     return links, left_out + max(0, len(rows) - room)
+
+
+def _header_links(headers: httpx.Headers, url: str, most: int) -> tuple[list[Link], int]:
+    """Return the links of headers, and how many were not read."""
+    rows = list(_in_headers(headers, url))
+    found, beyond = link_targets.links("", rows[:most], url) if rows else ([], 0)
+    return [link._replace(line=0, column=0) for link in found], beyond + max(0, len(rows) - most)
 
 
 def _in_headers(headers: httpx.Headers, url: str) -> Iterator[link_targets.Row]:

@@ -336,11 +336,10 @@ def scan_targets(
     if named := links.get(url):
         named -= places
     pointed = Pointed({LinkKind.A: links, **kinds} if links else kinds, malformed)
-    if pointed.size() > max_links:
+    # No link takes less than a character.
+    if len(source) > max_links and pointed.size() > max_links:
         return None
-    if malformed or any(
-        map(link_targets.may_be_long, chain.from_iterable(pointed.kinds.values()))
-    ):
+    if malformed or link_targets.may_be_long(chain.from_iterable(pointed.kinds.values())):
         # A `data:` URL of an image may be as long as the page.
         pointed = link_targets.shortened(pointed)
     return ParsedHtml(

@@ -246,6 +246,8 @@ def in_directory(href: str, home: str) -> str:
     A href with a fragment is never simple. Raises ValueError as `normalise` does.
     """
     known, found = _links_of(home), {href: ""}
+    if (url := known.get(href)) is not None:
+        return url
     root = home.index("/", _AFTER_SCHEME) + 1
     if _join(found, home, root, known, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS):
         return normalise(href, home)

@@ -13,6 +13,7 @@
 
 #define MAX_TAGS 500000   /* the reader in Python reads no more, and says so */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
+#define LET_OTHERS_RUN { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
 #define MAX_SHARED 16384  /* URLs that are one object in all directories */
 #define HIGH 0x8080808080808080 /* the bits that no byte of ASCII has */
@@ -670,10 +671,7 @@ static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span 
             row->content - zero, row->content_end - zero, Py_False);
         if (tuple == NULL || PyList_Append(rows, tuple) < 0) Py_CLEAR(rows);
         Py_XDECREF(tuple);
-        if (each % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
+        if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     return rows;
@@ -695,13 +693,15 @@ static byte *copy(byte *to, const byte *at, const byte *end)
     return to + (end - at);
 }
 
-/* Copy the tags that may point somewhere, the texts of links, and styles; return the end. */
-static byte *copy_outline(const Page *page, byte *to)
+/* Copy each `a` with its text, or the other tags that may point somewhere and styles, or both; return
+ * the end. */
+static byte *copy_outline(const Page *page, byte *to, int a, int others)
 {
     const byte *done = page->start;
     for (Py_ssize_t each = 0; each < page->count; each++) {
         const Row *row = &page->rows[each];
-        if (row->name == PLACE || row->start < done) continue;
+        int is_a = row->name == USUAL || row->name == POINTING;
+        if (row->name == PLACE || row->start < done || !(is_a ? a : others)) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
         while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
@@ -719,6 +719,7 @@ static byte *copy_outline(const Page *page, byte *to)
         } else
             to = copy(to, row->start, done);
     }
+    if (done < page->end) *to++ = ' '; /* a "<" at the end of a text is none at that of a page */
     return to;
 }
 
@@ -823,10 +824,10 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
 }
 
 /* The URL of a page, its directory, the cache of the links there, and the URLs that all directories
- * share, NULL if they share none; `other` makes the URL of a href that is not simple, with that of
+ * share, NULL if they share none; `decode` decodes a href with references, `other` makes the URL of a href that is not simple, with that of
  * the page, and `room` is how many characters the URLs may have. */
 typedef struct {
-    PyObject *own, *home, *known, *shared, *other;
+    PyObject *decode, *own, *home, *known, *shared, *other;
     Py_ssize_t root, longest, most, room;
 } Directory;
 
@@ -903,10 +904,7 @@ static PyObject *list_links(const Page *page, int nofollow, PyObject *decode, Di
         }
         if (item == NULL || PyDict_SetItem(links, item, Py_None) < 0) Py_CLEAR(links);
         Py_XDECREF(item);
-        if (each % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
+        if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
     PyObject *list = links == NULL ? NULL : PyDict_Keys(links);
     Py_XDECREF(links);
@@ -964,13 +962,6 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-static PyObject *ascii(Span text)
-{
-    PyObject *made = PyUnicode_New(text.end - text.start, 127);
-    if (made != NULL) memcpy(PyUnicode_1BYTE_DATA(made), text.start, text.end - text.start);
-    return made;
-}
-
 /* Add a URL to a dict, or a fragment to the set that is its value: None as long as there is none.
  * Return 1 if it is new, 0 if it is known, -1 with an exception set if that fails. */
 static int mention(PyObject *urls, PyObject *url, Span fragment)
@@ -979,7 +970,7 @@ static int mention(PyObject *urls, PyObject *url, Span fragment)
     if (known == NULL && PyErr_Occurred()) return -1;
     if (fragment.start == fragment.end)
         return known != NULL ? 0 : PyDict_SetItem(urls, url, Py_None) < 0 ? -1 : 1;
-    PyObject *name = ascii(fragment);
+    PyObject *name = substring(NULL, NULL, fragment);
     PyObject *names = name == NULL || (known != NULL && known != Py_None) ? Py_XNewRef(known) : PySet_New(NULL);
     Py_ssize_t before = names == NULL ? 0 : PySet_GET_SIZE(names);
     int done = name == NULL || names == NULL ? -1 : PySet_Add(names, name);
@@ -990,19 +981,15 @@ static int mention(PyObject *urls, PyObject *url, Span fragment)
     return done;
 }
 
-/* Add the URL and the fragment of a usual link; return 0 if the href is no URL or not simple, -1 with
- * an exception set if that fails, else 1. */
+/* Add the URL and the fragment of a decoded href; return 0 if it is no URL or its fragment not simple,
+ * -1 with an exception set if that fails, else 1. */
 static int add_url(PyObject *urls, Span href, Directory *to)
 {
-    const byte *hash = NULL;
-    for (const byte *at = href.end; at-- > href.start;) {
-        if (*at >= 0x80 || *at == '&') return 0;
-        if (*at == '#') hash = at;
-    }
+    const byte *hash = find(href.start, href.end, '#');
     Span fragment = {hash == NULL ? href.end : hash + 1, href.end};
     /* White space before a "#" is not the end of the URL. */
     if (!is_simple_fragment(fragment) || (hash > href.start && hash[-1] <= ' ')) return 0;
-    PyObject *link = ascii((Span){href.start, hash == NULL ? href.end : hash});
+    PyObject *link = substring(NULL, NULL, (Span){href.start, hash == NULL ? href.end : hash});
     PyObject *url = link == NULL ? NULL : any_url_of(link, to);
     Py_XDECREF(link);
     if (url == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
@@ -1015,32 +1002,48 @@ static int add_url(PyObject *urls, Span href, Directory *to)
     return done < 0 ? -1 : 1;
 }
 
-/* What `targets` returns: links, other tags, places; `hrefs` are those that are not in the links. */
+/* What `targets` returns: links, other tags, places; `known` has the sources of these tags. */
 typedef struct {
-    PyObject *links, *tags, *places, *hrefs;
+    PyObject *links, *tags, *places, *known;
 } Pointing;
 
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
-    int done = row->name == USUAL && to != NULL ? add_url(all->links, (Span){row->begin, row->end}, to) : 0;
-    if (done != 0) return done < 0 ? -1 : 0;
-    PyObject *value = substring(NULL, page, (Span){row->begin, row->end}), *item = NULL;
-    if (value == NULL || row->name == PLACE) {
-        done = value == NULL ? -1 : PySet_Add(all->places, value);
-    } else {
-        Py_ssize_t before = PySet_GET_SIZE(all->hrefs);
-        if (row->name == USUAL) done = PySet_Add(all->hrefs, value);
-        if (done == 0 && (row->name != USUAL || PySet_GET_SIZE(all->hrefs) > before)) {
-            const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-            int is_read = !strcmp(name, "style") || !strcmp(name, "title");
-            Span content = {row->content, is_read ? row->content_end : row->content};
+    Span href = {row->begin, row->end};
+    PyObject *key = NULL, *item = NULL;
+    if (row->name == USUAL && to != NULL) {
+        Py_ssize_t length = href.end - href.start;
+        if (find(href.start, href.end, '&') != NULL) {
+            item = PyObject_CallFunction(to->decode, "s#", (const char *)href.start, length);
+            href.start = item == NULL ? NULL : (const byte *)PyUnicode_AsUTF8AndSize(item, &length);
+        }
+        href.end = href.start + length;
+        int added = href.start == NULL ? -1 : add_url(all->links, href, to);
+        Py_CLEAR(item);
+        if (added != 0) return added < 0 ? -1 : 0;
+    }
+    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
+    int done = value == NULL ? -1 : 0;
+    if (done == 0 && row->name == PLACE) {
+        done = PySet_Add(all->places, value);
+    } else if (done == 0) {
+        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+        int is_read = !strcmp(name, "style") || !strcmp(name, "title");
+        Span content = {row->content, is_read ? row->content_end : row->content};
+        /* No href has a "<" before it. */
+        Span source = row->name == USUAL ? (Span){row->begin - 1, row->end} : (Span){row->start, content.end};
+        Py_ssize_t before = PySet_GET_SIZE(all->known);
+        key = PyBytes_FromStringAndSize((const char *)source.start, source.end - source.start);
+        done = key == NULL ? -1 : PySet_Add(all->known, key);
+        if (done == 0 && PySet_GET_SIZE(all->known) > before) {
             item = Py_BuildValue("nNON", PyDict_GET_SIZE(all->links), name_of(NULL, page, row, told),
                                  value, substring(NULL, page, content));
             done = item == NULL ? -1 : PyList_Append(all->tags, item);
         }
     }
     Py_XDECREF(item);
+    Py_XDECREF(key);
     Py_XDECREF(value);
     return done;
 }
@@ -1049,18 +1052,17 @@ static PyObject *targets_of(const Page *page, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
     Pointing all = {PyDict_New(), PyList_New(0), PySet_New(NULL), PySet_New(NULL)};
-    int done = !all.links || !all.tags || !all.places || !all.hrefs ? -1 : 0;
+    int done = !all.links || !all.tags || !all.places || !all.known ? -1 : 0;
     for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
-        if (each % SLICE == SLICE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
+        if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
-    PyObject *outline = PyBytes_FromStringAndSize(NULL, page->end - page->start);
+    PyObject *outline = PyBytes_FromStringAndSize(NULL, 2 * (page->end - page->start) + 3);
     if (outline != NULL) {
-        byte *to = (byte *)PyBytes_AS_STRING(outline);
-        _PyBytes_Resize(&outline, copy_outline(page, to) - to);
+        int whole = page->base.start != NULL;
+        byte *start = (byte *)PyBytes_AS_STRING(outline), *end = copy_outline(page, start, whole, 1);
+        *end++ = '\0';
+        _PyBytes_Resize(&outline, copy_outline(page, end, !whole, 0) - start);
     }
     PyObject *joined = to == NULL ? Py_False : Py_True;
     if (done == 0 && outline) result = PyTuple_Pack(5, joined, all.links, all.tags, all.places, outline);
@@ -1069,7 +1071,7 @@ static PyObject *targets_of(const Page *page, Directory *to)
     Py_XDECREF(all.links);
     Py_XDECREF(all.tags);
     Py_XDECREF(all.places);
-    Py_XDECREF(all.hrefs);
+    Py_XDECREF(all.known);
     return result;
 }
 
@@ -1078,7 +1080,7 @@ static PyObject *targets(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     Py_buffer body;
     Directory to = {0};
-    if (!PyArg_ParseTuple(args, "y*|UUnO!O!nnOn:targets", &body, &to.own, &to.home, &to.root,
+    if (!PyArg_ParseTuple(args, "y*O|UUnO!O!nnOn:targets", &body, &to.decode, &to.own, &to.home, &to.root,
                           &PyDict_Type, &to.known, &PyDict_Type, &to.shared, &to.longest,
                           &to.most, &to.other, &to.room)) return NULL;
     Page page = {.start = body.buf};
@@ -1116,16 +1118,17 @@ PyDoc_STRVAR(scan_doc,
 "a href that is no URL, or if the URLs have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
-"targets(body, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None, room=0,\n"
-"        /)\n--\n\n"
+"targets(body, decode, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None,\n"
+"        room=0, /)\n--\n\n"
 "Return whether there are URLs; the URLs of the usual links of a page in UTF-8, each with the set of\n"
 "its fragments or None; all other tags that may point somewhere, each with the number of URLs before\n"
-"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and an\n"
-"outline: a page with these tags and the texts of links only, at their lines and columns. None for\n"
-"the pages as of `tags`.\n\n"
-"There are URLs with what `scan` needs to make them, and without a base. A usual link without one, or\n"
-"whose href is not simple, is a tag with the name \"\" and its distinct href. None, too, if the URLs\n"
-"may have more than `room` characters.");
+"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and two\n"
+"outlines with a NUL between them: a page with the tags but each `a`, and one with each `a` and its\n"
+"text, at their lines and columns. If there is a base the first has both, and the other has none.\n"
+"None for the pages as of `tags`.\n\n"
+"There are URLs with what `scan` needs to make them, and without a base. `decode` decodes a href with\n"
+"references. A usual link without a URL, or with a fragment that is not simple, is a tag with the name\n"
+"\"\" and its distinct href. None, too, if the URLs may have more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},

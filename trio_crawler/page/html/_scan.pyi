@@ -4,7 +4,7 @@ def tags(
     text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
 def targets(
-    body: bytes, /, *joining: object
+    body: bytes, decode: Callable[[str], str], /, *joining: object
 ) -> (
     tuple[bool, dict[str, set[str] | None], list[tuple[int, str, str, str]], set[str], bytes]
     | None

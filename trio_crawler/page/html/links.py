@@ -13,7 +13,8 @@ A scan gives a page up that has SVG with links or ids, or MathML: `read_links` a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from trio_crawler.link import Link, LinkKind
@@ -38,6 +39,9 @@ from trio_crawler.page.html.start_tags import (
 )
 from trio_crawler.page.link_targets import Pointed, Target, Urls, Wanted, resolve_base
 
+OF_A = frozenset({LinkKind.A, LinkKind.CSS})
+"""The kinds of the links that an `a` may have."""
+
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -57,6 +61,7 @@ def read_links(
     xml: bool = False,
     max_links: int = 100_000,
     wanted: Wanted | None = None,
+    only_a: bool = False,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -65,7 +70,7 @@ def read_links(
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
     left out (at least one if tags were). Only links that are `wanted` are returned, None
-    for all.
+    for all, and with `only_a` only those of `a`.
     """
     ends = None
     if wanted is not None:
@@ -73,7 +78,7 @@ def read_links(
         own = ["#"] if url in wanted else []
         ends = frozenset((*(each.rpartition("/")[2] for each in wanted), *own))
     collector = _Collector(max_links, ends=ends)
-    collector.read(text, xml=xml)
+    collector.read(text, xml=xml, only_a=only_a)
     if collector.base is not None and ends is not None and "#" not in ends:
         # Or of another page, if there is a base.
         ends |= {"#"}
@@ -87,6 +92,22 @@ def read_links(
     return FoundLinks(links, base, collector.beyond + left_out)
 
 
+def read_outline(
+    outline: bytes, url: str, max_links: int, wanted: Wanted | None, *, of_a: bool
+) -> list[Link]:
+    """Return the links of a page by its outline as `read_links` does.
+
+    Unless those `of_a` elements are wanted they are left out, if the page has no base.
+    """
+    end = outline.index(b"\0")
+    read = partial(read_links, url=url, max_links=max_links, wanted=wanted)
+    found = read(outline[:end].decode()).links
+    if of_a:
+        more = read(outline[end + 1 :].decode(), only_a=True).links
+        found = sorted(found + more, key=attrgetter("line", "column"))[:max_links]
+    return found
+
+
 class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
@@ -98,10 +119,12 @@ class _Collector:
         self.beyond = 0
         self._room, self._frames, self._ends = max_links, frames, ends
 
-    def read(self, text: str, *, xml: bool) -> None:
-        """Add the links of a document."""
+    def read(self, text: str, *, xml: bool, only_a: bool = False) -> None:
+        """Add the links of a document, or those of its `a` elements."""
         rows = self.rows
         for tag in start_tags(text, xml=xml, ends=self._ends):
+            if only_a and tag[0] not in ("", "a"):
+                continue
             name, start, begin, end, content, _, foreign = tag
             if not name:
                 href = text[begin:end]
@@ -188,8 +211,8 @@ class Scan(NamedTuple):
 
     `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, and `others` the
     rest: the kinds of all other elements, and what is malformed. References are not decoded in the
-    `title`. `outline` is a page in UTF-8 with these tags and the texts of links only, at their
-    lines and columns: enough for `read_links`. It is empty if the page was read in Python.
+    `title`. `outline` has all this and the texts of links in UTF-8, for `read_outline`. It is
+    empty if the page was read in Python.
     """
 
     links: Urls
@@ -214,9 +237,9 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         read = _targets(source)
     else:
         targets = accelerator.targets
-        read = (
-            None if targets is None or len(source) > _MAX_BYTES else targets(source, url, *joining)
-        )
+        if targets is None or len(source) > _MAX_BYTES:
+            return None
+        read = targets(source, entities.in_attribute, url, *joining)
     if read is None:
         return None
     joined, links, tags, sources, outline = read
@@ -247,9 +270,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         for value, is_nofollow in in_links:
             inside.append((at, value, is_nofollow))
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
-    values = [*(value for _, value, _ in inside), *(value for _, value in others)]
     by_value: dict[str, Target] = {}
-    if unresolved := [value for value in values if isinstance(value, str)]:
+    if unresolved := [each[1] for each in (*inside, *others) if isinstance(each[1], str)]:
         by_value = link_targets.resolve(unresolved, start, encoding, whole=True)
         if len(by_value) < len(set(unresolved)):
             return None
