@@ -6,7 +6,6 @@ import re
 import resource
 import subprocess
 import sys
-from dataclasses import fields
 from inspect import signature
 from urllib.parse import unquote
 
@@ -194,7 +193,7 @@ def test_an_option_has_the_name_of_the_argument_that_it_becomes():
     made |= {"bodies", "origin_headers"}
     negated = {"robots", "nofollow"}
     absent = {"max_links", "max_idle", "tls", "random", "request"}
-    names = {field.name for field in fields(CrawlOptions)}
+    names = CrawlOptions.fields.keys()
     assert arguments - made - negated - absent <= names
     assert names.isdisjoint(made | negated | absent)
 

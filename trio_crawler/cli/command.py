@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import click
@@ -236,7 +237,7 @@ CONTEXT: dict[str, Any] = {
     "token_normalize_func": lambda token: token.replace("_", "-"),
 }
 SHORT = CONTEXT | {"help_option_names": ["-h", "--help"]}
-"""The settings of commands with few options, and of those with many."""
+"""The settings of commands with many options, and of those with few."""
 
 
 class Command(click.Command):
@@ -247,15 +248,29 @@ class Command(click.Command):
     """
 
     def __init__(
-        self, *args: Any, first: Sequence[Group] = (), often: Sequence[str] = (), **more: Any
+        self,
+        name: str,
+        made: Callable[[], list[click.Parameter]],
+        run: Callable[..., int],
+        *,
+        first: Sequence[Group] = (),
+        often: Sequence[str] = (),
+        **more: Any,
     ) -> None:
-        super().__init__(*args, **more)
+        about: dict[str, Any] = {"callback": run, "help": run.__doc__} | more
+        super().__init__(name, context_settings=CONTEXT if often else SHORT, **about)
+        # ▶ Those of all commands take 2 ms to make, and one command runs.
+        del self.params
+        self._made = made
         self._order = sorted(Group, key=lambda group: group not in first)
         self._often = often
-        if often:
-            told = "Show the options that are used most, and exit."
-            flag = click.Option(["-h", "often"], is_flag=True, expose_value=False, help=told)
-            self.params.append(flag)
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """The parameters, which `made` returns."""
+        told = "Show the options that are used most, and exit."
+        flag = click.Option(["-h", "often"], is_flag=True, expose_value=False, help=told)
+        return [*self._made(), *([flag] if self._often else [])]
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
         """Parse the words; -h, --help, --version and --show-config print their text here."""
@@ -332,12 +347,13 @@ _ABOUT = {
 }
 
 
-def parameters_of_store() -> list[click.Parameter]:
-    """Return the parameters that name a shared crawl."""
+def parameters_of_store(*more: click.Parameter) -> list[click.Parameter]:
+    """Return the parameters that name a shared crawl, and `more`."""
     told = "The name of the crawl: workers with the same STORE and NAME share one."
     return [
         click.Argument(["store"], metavar="STORE"),
         click.Option(["--crawl"], metavar="NAME", required=True, help=told),
+        *more,
     ]
 
 
@@ -361,31 +377,25 @@ def _merge(directories: tuple[str, ...], output: str) -> int:
     return merged(directories, output)
 
 
-COMMANDS: dict[str, click.Command] = {
+def _parameters_of_status() -> list[click.Parameter]:
+    told = "Print one line of JSON, for programs."
+    return parameters_of_store(click.Option(["--json", "as_json"], is_flag=True, help=told))
+
+
+def _parameters_of_merge() -> list[click.Parameter]:
+    told = "Make the joined directory here; there must be no crawl yet."
+    return [
+        click.Argument(["directories"], metavar="DIR...", nargs=-1, required=True),
+        click.Option(["-o", "--output", "output"], metavar="DIR", required=True, help=told),
+    ]
+
+
+COMMANDS = {
     name: Command(
         name,
-        params=parameters_of_store(),
-        callback=_asking(name),
+        _parameters_of_status if name == "status" else parameters_of_store,
+        _asking(name),
         help=told,
-        context_settings=SHORT,
     )
     for name, told in _ABOUT.items()
-}
-COMMANDS["status"].params.append(
-    click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON, for programs.")
-)
-COMMANDS["merge"] = Command(
-    "merge",
-    params=[
-        click.Argument(["directories"], metavar="DIR...", nargs=-1, required=True),
-        click.Option(
-            ["-o", "--output", "output"],
-            metavar="DIR",
-            required=True,
-            help="Make the joined directory here; there must be no crawl yet.",
-        ),
-    ],
-    callback=_merge,
-    help=_merge.__doc__,
-    context_settings=SHORT,
-)
+} | {"merge": Command("merge", _parameters_of_merge, _merge)}

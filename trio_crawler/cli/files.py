@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trio_crawler.cli.exit import complain
-from trio_crawler.cli.parsing import Output, listed_url, requested
+from trio_crawler.cli.parsing import Options, Output, listed_url, requested
 from trio_crawler.cli.secrets import READ
 
 STANDARD_OUTPUT = "-"
@@ -46,7 +46,7 @@ def check_directory(directory: str, named: str, hint: str = "") -> None:
         raise click.UsageError(f"{named} needs the name of a directory{hint}")
 
 
-def check_files(options: object) -> None:
+def check_files(options: Options) -> None:
     """Raise click.UsageError if two files are the same, or one cannot be standard output."""
     known: dict[str, str] = {}
     for flag, (path, output) in requested(options).items():

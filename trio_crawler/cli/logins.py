@@ -6,7 +6,6 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import replace
 from urllib.parse import quote, urlsplit
 
 import click
@@ -50,7 +49,7 @@ def asked(options: CrawlOptions) -> CrawlOptions:
         password = password_of("a user in --proxy", "--proxy", "the user of the proxy")
         proxy = f"{found[1]}:{quote(password, safe='')}{found[2]}"
     key = _password_of_key(options)
-    return replace(options, auth=auth, logins=tuple(logins), proxy=proxy, client_password=key)
+    return options.but(auth=auth, logins=tuple(logins), proxy=proxy, client_password=key)
 
 
 def _password_of_key(options: CrawlOptions) -> str | None:

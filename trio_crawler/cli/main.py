@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -19,10 +18,8 @@ from click.core import ParameterSource
 
 from trio_crawler.cli.command import (
     COMMANDS,
-    CONTEXT,
     OF_FOLDERS,
     PARAMETERS,
-    SHORT,
     Command,
     parameters_of_store,
 )
@@ -263,7 +260,7 @@ def _run_crawl(options: CrawlOptions) -> int:
         why = "it is about the hosts of the given URLs, and sets how they are asked"
         refuse({f"use --mine or {each}, not both: {why}": given[each] for each in given})
         own: dict[str, Any] = {"ignore_robots": True, "ignore_nofollow": True}
-        options = replace(options, per_host=options.workers, **own)
+        options = options.but(per_host=options.workers, **own)
     check_list(options)
     refuse_contradictions(options)
     if options.directory is not None:
@@ -369,37 +366,17 @@ def check_parameters() -> list[click.Parameter]:
         elif parameter.name == "workers" and isinstance(parameter, click.Option):
             parameter.default = CHECK_WORKERS
             parameter.help = f"{parameter.help} Most wait for other sites, a few of them for long."
-    return found
+    return [*found, *PARAMETERS]
 
 
-_VERSION = click.Option(
-    ["--version"],
-    is_flag=True,
-    expose_value=False,
-    help="Show the version and exit; with -v also whether there are compiled readers of pages.",
-)
-command = Command(
-    "trio-crawler",
-    params=[*parameters(CrawlOptions), _VERSION, *PARAMETERS],
-    callback=_crawl,
-    help=_crawl.__doc__,
-    epilog=_CRAWL_EPILOG,
-    often=_OFTEN,
-    context_settings=CONTEXT,
-)
-check_command = Command(
-    "check",
-    params=[*check_parameters(), *PARAMETERS],
-    callback=_check,
-    help=_check.__doc__,
-    epilog=_CHECK_EPILOG,
-    first=(Group.CHECKED, Group.JUDGED),
-    often=_OFTEN_IN_CHECKS,
-    context_settings=CONTEXT,
-)
-demo_command = Command(
-    "demo",
-    params=[
+def _parameters_of_crawl() -> list[click.Parameter]:
+    told = "Show the version and exit; with -v also whether there are compiled readers of pages."
+    version = click.Option(["--version"], is_flag=True, expose_value=False, help=told)
+    return [*parameters(CrawlOptions), version, *PARAMETERS]
+
+
+def _parameters_of_demo() -> list[click.Parameter]:
+    return [
         click.Option(
             ["--serve"],
             is_flag=True,
@@ -411,40 +388,39 @@ demo_command = Command(
             type=click.IntRange(0, 65535),
             help="Serve at this port of 127.0.0.1: 8000 with --serve, else 0, any that is free.",
         ),
-    ],
-    callback=_demo,
-    help=_demo.__doc__,
-    context_settings=SHORT,
+    ]
+
+
+command = Command("trio-crawler", _parameters_of_crawl, _crawl, epilog=_CRAWL_EPILOG, often=_OFTEN)
+check_command = Command(
+    "check",
+    check_parameters,
+    _check,
+    epilog=_CHECK_EPILOG,
+    first=(Group.CHECKED, Group.JUDGED),
+    often=_OFTEN_IN_CHECKS,
 )
 report_command = Command(
     "report",
-    params=[*parameters(ReportOptions), *PARAMETERS],
-    callback=_report,
-    help=_report.__doc__,
+    lambda: [*parameters(ReportOptions), *PARAMETERS],
+    _report,
     epilog=_REPORT_EPILOG,
-    context_settings=SHORT,
-)
-completion_command = Command(
-    "completion",
-    params=[click.Argument(["shell"], type=click.Choice(_SHELLS), required=False)],
-    callback=_completion,
-    help=_completion.__doc__,
-    context_settings=SHORT,
-)
-worker_command = Command(
-    "worker",
-    params=[*parameters_of_store(), *parameters(CrawlOptions), *PARAMETERS],
-    callback=_worker,
-    help=_worker.__doc__,
-    often=["--crawl", *_OFTEN],
-    context_settings=CONTEXT,
 )
 _COMMANDS: dict[str, click.Command] = {
     "crawl": command,
     "check": check_command,
-    "completion": completion_command,
-    "demo": demo_command,
+    "completion": Command(
+        "completion",
+        lambda: [click.Argument(["shell"], type=click.Choice(_SHELLS), required=False)],
+        _completion,
+    ),
+    "demo": Command("demo", _parameters_of_demo, _demo),
     "report": report_command,
-    "worker": worker_command,
+    "worker": Command(
+        "worker",
+        lambda: parameters_of_store(*parameters(CrawlOptions), *PARAMETERS),
+        _worker,
+        often=["--crawl", *_OFTEN],
+    ),
     **COMMANDS,
 }

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import click
 
 from trio_crawler.cli import parsing
 from trio_crawler.cli.parsing import (
+    Declaration,
     Group,
     Output,
-    declaration,
     declared,
     option,
     switch,
@@ -29,7 +28,6 @@ _COUNT = click.IntRange(min=0)
 _POSITIVE = click.IntRange(min=1)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class CrawlOptions(RequestOptions):
     """The options of a crawl and of a check; passwords are not in its repr."""
 
@@ -400,7 +398,7 @@ class CrawlOptions(RequestOptions):
         multiple=True,
         expose_value=False,
         help="Print each URL when it is done, and whole lists in the report.",
-        beside=declaration(
+        beside=Declaration(
             Group.SHOWN,
             "-q",
             "--quiet",

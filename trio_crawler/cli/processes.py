@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -336,8 +335,7 @@ class _Crew:
         """Send a worker its options, among them how many tasks it runs."""
         options, several = self._options, self._options.processes
         suffix = ".gz" if (options.warc or "").endswith(".gz") else ""
-        own = replace(
-            options,
+        own = options.but(
             jsonl=None,
             csv=None,
             sitemap_xml=None,
@@ -409,8 +407,7 @@ def _reported(options: CrawlOptions, home: Path, left: int) -> int:
             _concatenate([*home.glob(f"[0-9]*/{_ARCHIVE}*")], options.warc)
     os.replace(made / _NAME, directory / _NAME)
     (home / LEFT).write_text(str(left))
-    names = {each.name for each in fields(SharedOptions)}
-    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    given: dict[str, Any] = {name: getattr(options, name) for name in SharedOptions.fields}
     told = ReportOptions(
         **given, directory=str(directory), changes=False, full=options.level > NORMAL
     )

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import click
@@ -15,6 +14,7 @@ from click.core import ParameterSource
 from trio_crawler.cli import parsing
 from trio_crawler.cli.parsing import (
     Group,
+    Options,
     Output,
     declared,
     option,
@@ -43,8 +43,7 @@ class Shared(NamedTuple):
         return f"Shared({self.crawl!r})"
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class SharedOptions:
+class SharedOptions(Options):
     """What to write and to show, and what counts as a fault; also of a crawl directory."""
 
     hosts: Mapping[str, Mapping[str, Any]] = undeclared({}, secret=True)
@@ -201,7 +200,6 @@ class SharedOptions:
     )
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class ReportOptions(SharedOptions):
     """The options of a report."""
 
@@ -216,7 +214,6 @@ class ReportOptions(SharedOptions):
     )
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class RequestOptions(SharedOptions):
     """What a crawl sends, and how it connects; passwords are not in its repr."""
 

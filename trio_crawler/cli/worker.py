@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import fields, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -49,13 +48,13 @@ def joined(options: CrawlOptions, shared: Shared, typed: Collection[str]) -> Cra
     defining = {each.key: name for name, each in declared(CrawlOptions) if each.same_crawl}
     named = {defining.get(key, key): value for key, value in meaning.items()}
     # A list of URLs is read by the worker that has it.
-    known = {each.name for each in fields(CrawlOptions)} - {*typed, "seed_stream"}
+    known = CrawlOptions.fields.keys() - {*typed, "seed_stream"}
     stored: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in named.items()
         if name in known
     }
-    return replace(options, **stored)
+    return options.but(**stored)
 
 
 @asynccontextmanager
