@@ -214,7 +214,7 @@ def test_a_delay_spaces_the_starts_and_a_full_report_tells_it(words, site, crawl
     # The server sees each start some milliseconds late.
     assert clock.at[3] - clock.at[0] > 0.28
     assert re.search(
-        rf"^  127.0.0.1:{server.port}: \d.*, limit 4, delay 0.1 s$", out, re.MULTILINE
+        rf"^    127.0.0.1:{server.port}: \d.*, limit 4, delay 0.1 s$", out, re.MULTILINE
     )
 
 
@@ -223,7 +223,8 @@ def test_an_adaptive_limit_can_be_seen_in_a_full_report(crawl):
     with threaded_raw_server({"/": html(*leaves), **dict.fromkeys(leaves, html())}) as server:
         _, plain, _ = crawl("-v", server.url)
         _, out, _ = crawl("--adaptive", "--per-host", "2", "-v", server.url)
-    assert f"\nHosts (1)\n  127.0.0.1:{server.port}: " in out
+    assert "\nHosts (1): 21 pages, " in out
+    assert re.search(rf"^    127.0.0.1:{server.port}: 21 pages, .*, limit \d$", out, re.MULTILINE)
     assert ", per host 2, adaptive)\n" in out
     assert "\nHosts" not in plain
 

@@ -40,7 +40,7 @@ class Store(CookieStore):
 
     @property
     def kept(self) -> int:
-        return sum(len(jar.cookies) for jar in self._jars.values())
+        return sum(len(jar) for jar in self._jars.values())
 
     def said(self, url: str, *fields: str | bytes) -> Store:
         raw = [field.encode("latin-1") if isinstance(field, str) else field for field in fields]

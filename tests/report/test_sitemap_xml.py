@@ -94,7 +94,7 @@ def test_a_date_that_is_none_is_left_out() -> None:
 def test_what_xml_has_a_meaning_for_is_escaped() -> None:
     url = "https://a.test/?a=1&b='2'&c=<\"3\">"
     line = sitemap_entry(replace(PAGE, url=url))
-    assert b"?a=1&amp;b=&apos;2&apos;&amp;c=&lt;&quot;3&quot;&gt;" in line
+    assert b"?a=1&amp;b=&#x27;2&#x27;&amp;c=&lt;&quot;3&quot;&gt;" in line
     assert [listed(part) for part in sitemap_parts([line])] == [[url]]
 
 

@@ -9,11 +9,11 @@ import resource
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
+import msgspec
 import trio
 from msgspec.structs import fields, replace
 
@@ -60,8 +60,7 @@ _FOR_IDLE = 8_000
 """File descriptors with which the pool keeps the most idle connections: half of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """The parts of a crawl.
 
     `crawler` makes the crawler, and `crawl_fetch` is the fetch to pass to it: `fetch` itself, or

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
 import httpx
+import msgspec
 import trio
 
 from trio_crawler.arguments import check_function, check_kind, public
@@ -34,8 +35,7 @@ _MAX_AGE = re.compile("-?[0-9]+")
 _BLANK = " \t"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cookie:
+class _Cookie(msgspec.Struct):
     """One cookie: it expires at `ends`, by the clock of the store; `born` orders by creation."""
 
     name: str
@@ -43,34 +43,11 @@ class _Cookie:
     path: str
     secure: bool
     ends: float
-    born: int
+    born: int = 0
 
     @property
     def size(self) -> int:
         return len(self.name) + len(self.value) + len(self.path)
-
-
-class _Jar:
-    """The cookies of one host, by name and path, in the order in which they were last set."""
-
-    __slots__ = ("cookies", "size")
-
-    def __init__(self) -> None:
-        self.cookies: dict[tuple[str, str], _Cookie] = {}
-        self.size = 0
-
-    def put(self, cookie: _Cookie) -> None:
-        """Store or replace a cookie; evict the oldest cookies beyond the bounds."""
-        self.drop((cookie.name, cookie.path))
-        self.cookies[cookie.name, cookie.path] = cookie
-        self.size += cookie.size
-        while len(self.cookies) > MAX_COOKIES or self.size > MAX_BYTES:
-            self.drop(next(iter(self.cookies)))
-
-    def drop(self, key: tuple[str, str]) -> None:
-        """Remove the cookie under a key, if there is one."""
-        if cookie := self.cookies.pop(key, None):
-            self.size -= cookie.size
 
 
 @public("trio_crawler.net")
@@ -103,7 +80,8 @@ class CookieStore:
     ) -> None:
         check_function("clock", clock, "a function that returns seconds")
         check_function("today", today, "a function that returns a datetime")
-        self._jars: dict[str, _Jar] = {}
+        # By host its cookies by name and path, in the order in which they were last set.
+        self._jars: dict[str, dict[tuple[str, str], _Cookie]] = {}
         self._clock = clock
         self._today = today
         self._births = count()
@@ -121,7 +99,7 @@ class CookieStore:
         now, secure, path = self._clock(), url.startswith("https:"), urls.path(url)
         sent = [
             cookie
-            for cookie in jar.cookies.values()
+            for cookie in jar.values()
             if _covers(cookie.path, path) and cookie.ends > now and (secure or not cookie.secure)
         ]
         sent.sort(key=lambda cookie: (-len(cookie.path), cookie.born))
@@ -131,100 +109,79 @@ class CookieStore:
         """Store the cookies in `headers` of a response from `url`, unless they break a rule."""
         check_kind("url", url, str, "a normalised URL as a str")
         check_kind("headers", headers, httpx.Headers, "httpx.Headers")
-        fields = [value for name, value in headers.raw if name.lower() == b"set-cookie"]
-        for field in fields:
-            if not _CONTROL.search(field):
-                self._store(url, _SetCookie(field.decode("latin-1")))
+        for name, field in headers.raw:
+            if name.lower() == b"set-cookie" and not _CONTROL.search(field):
+                self._store(url, field.decode("latin-1"))
 
-    def _store(self, url: str, parsed: _SetCookie) -> None:
-        name = urls.host(url)
-        jar = self._jars.pop(name, None) or _Jar()
-        now = self._clock()
-        for cookie in [cookie for cookie in jar.cookies.values() if cookie.ends <= now]:
-            jar.drop((cookie.name, cookie.path))
-        if _permitted(url, parsed):
-            self._put(jar, url, parsed, now)
-        if jar.cookies:
+    def _store(self, url: str, field: str) -> None:
+        host, now = urls.host(url), self._clock()
+        jar = {key: each for key, each in self._jars.pop(host, {}).items() if each.ends > now}
+        cookie = _read(url, field, now, self._today)
+        # One that was set without TLS would be sent instead of a secure one.
+        if cookie is not None and (
+            url.startswith("https:")
+            or not any(
+                each.secure and each.name == cookie.name and _covers(each.path, cookie.path)
+                for each in jar.values()
+            )
+        ):
+            key = cookie.name, cookie.path
+            cookie.born = jar.pop(key).born if key in jar else next(self._births)
+            if cookie.ends > now:
+                jar[key] = cookie
+            size = sum(each.size for each in jar.values())
+            while len(jar) > MAX_COOKIES or size > MAX_BYTES:
+                size -= jar.pop(next(iter(jar))).size
+        if jar:
             # At the end of the dict: the first host is the one that set cookies least recently.
-            self._jars[name] = jar
+            self._jars[host] = jar
         if len(self._jars) > MAX_HOSTS:
             del self._jars[next(iter(self._jars))]
 
-    def _put(self, jar: _Jar, url: str, parsed: _SetCookie, now: float) -> None:
-        # The default is the directory of the URL (RFC 6265, 5.1.4).
-        asked = urls.path(url)
-        path = parsed.path or asked[: asked.rindex("/")] or "/"
-        # One that was set without TLS would be sent instead of a secure one.
-        hides = not url.startswith("https:") and any(
-            cookie.secure and cookie.name == parsed.name and _covers(cookie.path, path)
-            for cookie in jar.cookies.values()
-        )
-        if hides or len(path) > _MAX_ATTRIBUTE:
-            return
-        known = jar.cookies.get((parsed.name, path))
-        born = known.born if known else next(self._births)
-        ends = now + parsed.seconds(self._today)
-        if ends <= now:
-            jar.drop((parsed.name, path))
-        else:
-            jar.put(_Cookie(parsed.name, parsed.value, path, parsed.secure, ends, born))
 
+def _read(url: str, field: str, now: float, today: Callable[[], datetime]) -> _Cookie | None:
+    """Return the cookie of a Set-Cookie field (RFC 6265, 5.2); None if it breaks a rule.
 
-class _SetCookie:
-    """A parsed Set-Cookie field (RFC 6265, 5.2); the last one of repeated attributes counts."""
-
-    __slots__ = ("domain", "expires", "max_age", "name", "path", "secure", "value")
-
-    def __init__(self, field: str) -> None:
-        pair, *attributes = field.split(";")
-        name, equals, value = pair.partition("=")
-        self.name = name.strip(_BLANK) if equals else ""
-        self.value = value.strip(_BLANK)
-        self.domain = ""
-        self.path = ""
-        self.secure = False
-        self.max_age: int | None = None
-        self.expires: datetime | None = None
-        for attribute in attributes:
-            key, _, value = (part.strip(_BLANK) for part in attribute.partition("="))
-            if len(value) > _MAX_ATTRIBUTE:
-                continue
-            match key.lower():
-                case "domain":
-                    self.domain = value.removeprefix(".").lower()
-                case "path":
-                    self.path = value if value.startswith("/") else ""
-                case "secure":
-                    self.secure = True
-                case "max-age" if _MAX_AGE.fullmatch(value):
-                    self.max_age = int(value)
-                case "expires":
-                    self.expires = parse_http_date(value) or self.expires
-
-    def seconds(self, today: Callable[[], datetime]) -> float:
-        """Return the lifetime in seconds: by Max-Age, else by Expires, else infinite."""
-        if self.max_age is not None:
-            return max(0, min(self.max_age, _MAX_SECONDS))
-        if self.expires is not None:
-            return min((self.expires - today()).total_seconds(), _MAX_SECONDS)
-        return float("inf")
-
-
-def _permitted(url: str, parsed: _SetCookie) -> bool:
-    if not parsed.name or len(parsed.name) + len(parsed.value) > _MAX_PAIR:
-        return False
+    The last one of repeated attributes counts.
+    """
+    pair, *attributes = field.split(";")
+    name, equals, value = (part.strip(_BLANK) for part in pair.partition("="))
+    domain, path, secure = "", "", False
+    aged: float | None = None
+    lasting: float | None = None
+    for attribute in attributes:
+        key, _, given = (part.strip(_BLANK) for part in attribute.partition("="))
+        match key.lower() if len(given) <= _MAX_ATTRIBUTE else "":
+            case "domain":
+                domain = given.removeprefix(".").lower()
+            case "path":
+                path = given if given.startswith("/") else ""
+            case "secure":
+                secure = True
+            case "max-age" if _MAX_AGE.fullmatch(given):
+                aged = max(0, min(int(given), _MAX_SECONDS))
+            case "expires" if (date := parse_http_date(given)) is not None:
+                lasting = min((date - today()).total_seconds(), _MAX_SECONDS)
+    seconds = lasting if aged is None else aged
+    asked, host = urls.path(url), urls.host(url)
+    # The default is the directory of the URL (RFC 6265, 5.1.4).
+    whole = path or asked[: asked.rindex("/")] or "/"
     # RFC 6265, 5.1.3. A host with a number as its last part is an address (URL Standard), and
     # matches only itself.
-    host = urls.host(url)
-    below = host.endswith(f".{parsed.domain}") and not host.rpartition(".")[2].isdigit()
-    other_host = parsed.domain and host != parsed.domain and not below
-    if other_host or (parsed.secure and not url.startswith("https:")):
-        return False
-    # The prefixes of names: RFC 6265bis, 4.1.3.
-    name = parsed.name.lower()
-    if name.startswith("__host-"):
-        return parsed.secure and not parsed.domain and parsed.path == "/"
-    return parsed.secure or not name.startswith("__secure-")
+    below = host.endswith(f".{domain}") and not host.rpartition(".")[2].isdigit()
+    # RFC 6265bis, 4.1.3.
+    prefix = name.lower()
+    breaks = (
+        not (name and equals)
+        or len(name) + len(value) > _MAX_PAIR
+        or len(whole) > _MAX_ATTRIBUTE
+        or (domain and host != domain and not below)
+        or (secure and not url.startswith("https:"))
+        or (prefix.startswith(("__host-", "__secure-")) and not secure)
+        or (prefix.startswith("__host-") and (domain or path != "/"))
+    )
+    ends = math.inf if seconds is None else now + seconds
+    return None if breaks else _Cookie(name, value, whole, secure, ends)
 
 
 def _covers(path: str, requested: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest, nsmallest
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import Ledger
@@ -17,6 +17,9 @@ from trio_crawler.model import Reason
 from trio_crawler.page.urls import authority, is_web, origin
 from trio_crawler.report.summary import HostCounts, Summary
 from trio_crawler.report.visible import Paint, Tone, count, duration, more, readable, size, visible
+
+if TYPE_CHECKING:
+    from trio_crawler.report.summary import CrawlFacts
 
 MANY_HOSTS = 20
 """Broken links of more hosts than this are counted by host."""
@@ -181,24 +184,32 @@ _MAX_HINTS = 2
 _SLOW_SHARE = 10
 
 
-def hosts_section(hosts: Mapping[str, HostCounts], full: bool) -> list[str]:
-    """Return a section of the hosts, if there are more than 20.
+def hosts_section(hosts: Mapping[str, HostCounts], facts: CrawlFacts, full: bool) -> list[str]:
+    """Return a section of the hosts, if there are more than 20, or with `full` if some are slowed.
 
     It has the hosts with the most pages, with `full` all of them; those that took most of the
-    time, those that were slow, and those with broken pages and failures.
+    time, those that were slow, and those with broken pages and failures. If limits were adaptive,
+    or a host has a delay, `full` tells them.
     """
-    if len(hosts) <= MANY:
+    adaptive = facts.politeness is not None and facts.politeness.adaptive
+    slowed = full and (adaptive or any(each.delay for each in facts.hosts.values()))
+    if len(hosts) <= MANY and not slowed:
         return []
+    pace = {
+        name: f", limit {each.limit}" + (f", delay {each.delay:g} s" if each.delay else "")
+        for name, each in facts.hosts.items()
+        if slowed
+    }
     pages = sum(each.pages for each in hosts.values())
     octets = sum(each.bytes for each in hosts.values())
     failing = sum(each.failures > 0 for each in hosts.values())
     return [
         f"Hosts ({count(len(hosts))}): {count(pages, 'page')}, {size(octets)}; "
         f"{count(failing)} with errors",
-        *_top(hosts, "Most pages", len(hosts) if full else _TOP, lambda each: each.pages),
-        *_top(hosts, _time(hosts), _TOP, lambda each: each.seconds),
-        *_top(hosts, "Slowest", _TOP, lambda each: each.mean),
-        *_top(hosts, "Most errors", _TOP, lambda each: each.failures),
+        *_top(hosts, pace, "Most pages", len(hosts) if full else _TOP, lambda each: each.pages),
+        *_top(hosts, pace, _time(hosts), _TOP, lambda each: each.seconds),
+        *_top(hosts, pace, "Slowest", _TOP, lambda each: each.mean),
+        *_top(hosts, pace, "Most errors", _TOP, lambda each: each.failures),
     ]
 
 
@@ -215,11 +226,16 @@ def _time(hosts: Mapping[str, HostCounts]) -> str:
 
 
 def _top(
-    hosts: Mapping[str, HostCounts], title: str, most: int, figure: Callable[[HostCounts], float]
+    hosts: Mapping[str, HostCounts],
+    pace: Mapping[str, str],
+    title: str,
+    most: int,
+    figure: Callable[[HostCounts], float],
 ) -> list[str]:
     found = [name for name, each in hosts.items() if figure(each)]
     first = nsmallest(most, found, key=lambda name: (-figure(hosts[name]), name))
-    lines = [f"    {visible(name)}: {_figures(hosts[name])}" for name in first]
+    told = ((name, _figures(hosts[name]) + pace.get(name, "")) for name in first)
+    lines = [f"    {visible(name)}: {figures}" for name, figures in told]
     if len(first) < len(found):
         lines.append(f"    and {count(len(found) - len(first))} more")
     return [f"  {title}", *lines] if lines else []

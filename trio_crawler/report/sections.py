@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from heapq import nsmallest
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from trio_crawler.report.summary import CrawlFacts
     from trio_crawler.store.changes import Change
 
-_MAX_HOSTS = 20
 _MAX_CHANGES = 20
 _CHANGES = ("new", "changed", "gone")
 _NOT_CHECKED = (
@@ -176,25 +174,6 @@ def slowest(found: FirstItems[tuple[float, str]]) -> list[str]:
     """List the slowest pages, the slowest first."""
     lines = [f"  {duration(-minus):>8}  {readable(url)}" for minus, url in found.items]
     return ["Slowest pages", *lines] if lines else []
-
-
-def host_speeds(facts: CrawlFacts) -> list[str]:
-    """List the slowest hosts with their latency and limit, if these affected the crawl.
-
-    They did if limits were adaptive, or if a host has a delay.
-    """
-    adaptive = facts.politeness is not None and facts.politeness.adaptive
-    asked = [host for host in facts.hosts.values() if host.latency]
-    if not asked or not (adaptive or any(host.delay for host in asked)):
-        return []
-    slowest = nsmallest(_MAX_HOSTS, asked, key=lambda host: (-host.latency, host.name))
-    omitted = len(asked) - len(slowest)
-    lines = [f"Hosts ({count(len(asked))})"]
-    for host in slowest:
-        delay = f", delay {host.delay:g} s" if host.delay else ""
-        took = f"{duration(host.latency)}, limit {host.limit}{delay}"
-        lines.append(f"  {visible(host.name)}: {took}")
-    return [*lines, f"  and {count(omitted)} more, which are quicker"] if omitted else lines
 
 
 def rejected(summary: Summary) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from dataclasses import dataclass
+
+import msgspec
 
 from trio_crawler.arguments import public
 from trio_crawler.expressions import lazy
@@ -25,8 +26,7 @@ _LEAST_PAGES = 20
 
 
 @public("trio_crawler.report")
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     r"""One kind of URLs of a crawl.
 
     `url` is the pattern of the URLs: numbers are 0, and a query is its names, sorted, without the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import escape  # it writes XML; nothing is parsed here
+from html import escape
 
 import httpx
 
@@ -47,7 +47,7 @@ def sitemap_entry(outcome: Outcome) -> bytes:
         or not outcome.url.isprintable()
     ):
         return b""
-    url = escape(outcome.url, {"'": "&apos;", '"': "&quot;"})
+    url = escape(outcome.url)
     changed = parse_http_date(outcome.headers.get("last-modified", ""))
     when = f"<lastmod>{changed:%Y-%m-%dT%H:%M:%SZ}</lastmod>" if changed else ""
     return f"<url><loc>{url}</loc>{when}</url>\n".encode()

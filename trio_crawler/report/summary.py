@@ -3,8 +3,10 @@
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
 from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+from msgspec.structs import force_setattr
 
 from trio_crawler.arguments import (
     check_flag,
@@ -281,9 +283,15 @@ _KINDS = (
 )
 
 
+class _Counted(msgspec.Struct, frozen=True):
+    """The facts that may be given by their places."""
+
+    statistics: Statistics
+    workers: int
+
+
 @public("trio_crawler.report")
-@dataclass(frozen=True, slots=True)
-class CrawlFacts:
+class CrawlFacts(_Counted, frozen=True, kw_only=True):
     """The facts about a crawl that its report needs besides the outcomes; see `Report.text`.
 
     - `statistics`: the counts of the crawl, as `Crawler.statistics` and `History.statistics`
@@ -325,16 +333,13 @@ class CrawlFacts:
     Crawl of https://e.org/: no page was fetched, 1 broken link
     """
 
-    statistics: Statistics
-    workers: int
-    _: KW_ONLY
     seeds: Sequence[str]
     ended: str = ""
     insecure: Sequence[str] = ()
     authorized: Sequence[str] | None = None
     wire: WireStatistics | None = None
     politeness: Politeness | None = None
-    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
+    hosts: Mapping[str, HostStatistics] = {}
     sitemaps: Sequence[Sitemap] = ()
     listing: Callable[[str], Listing | None] | None = None
     directory: str = ""
@@ -342,7 +347,7 @@ class CrawlFacts:
     cookies: bool | None = None
     credentials: bool | None = None
     checks: bool | None = None
-    missing: Mapping[str, tuple[str, str] | None] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, str] | None] = {}
 
     def __post_init__(self) -> None:
         check_whole("workers", self.workers)
@@ -362,7 +367,7 @@ class CrawlFacts:
             "sitemaps": several_of("sitemaps", self.sitemaps, Sitemap),
         }
         for name, values in lists.items():
-            object.__setattr__(self, name, values)
+            force_setattr(self, name, values)
 
 
 @runtime_checkable

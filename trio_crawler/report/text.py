@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import (
@@ -186,12 +187,12 @@ class Report:
         """Return the report, without a line end after its last line.
 
         `crawl` is the crawler; a `CrawlFacts` knows more than that, such as the directory. With
-        `full` the report includes the slowest hosts and, if they are known, the connections. One
-        of more than 24 lines begins with a screen that says what is worst, and what is below. Text
-        from the web is escaped (see `visible`), URLs are never cut, and the order of the lines
-        does not depend on the order of the outcomes. With `color` the text has the colours of a
-        terminal (ECMA-48, SGR). With `errors`, a section that raises an exception is told in its
-        place, and the exception is added.
+        `full` the report includes the hosts if they are slowed and, if they are known, the
+        connections. One of more than 24 lines begins with a screen that says what is worst, and
+        what is below. Text from the web is escaped (see `visible`), URLs are never cut, and the
+        order of the lines does not depend on the order of the outcomes. With `color` the text has
+        the colours of a terminal (ECMA-48, SGR). With `errors`, a section that raises an exception
+        is told in its place, and the exception is added.
         """
         check_flag("color", color)
         check_kind("errors", errors, list | None, "a list or None")
@@ -212,7 +213,7 @@ class Report:
             lambda: sections.pages("Orphans", sections.orphans(join, facts), limit, early),
             lambda: sections.pages("Unlisted", sections.unlisted(ledger, facts), limit, early),
             lambda: self.notes(facts),
-            lambda: broken.hosts_section(summary.hosts, full),
+            lambda: broken.hosts_section(summary.hosts, facts, full),
             # If the crawl found much that was not new, or shows all and is not complete.
             lambda: (
                 shapes.shapes_section(ledger, full)
@@ -220,7 +221,6 @@ class Report:
                 else []
             ),
             lambda: sections.slowest(summary.slowest),
-            lambda: sections.host_speeds(facts) if full else [],
             lambda: rejected_section(ledger, full) if self._why else sections.rejected(summary),
             lambda: endless_section(ledger, full),
             lambda: sections.skipped(summary),
