@@ -89,7 +89,7 @@ def test_a_directory_has_the_hosts_of_all_runs(tmp_path, capsys):
     crawled = report_in(capsys.readouterr().out)
     tell(directory, "-v")
     assert report_in(capsys.readouterr().out) == crawled
-    assert "\nHosts (2): 26 pages, " in crawled
+    assert "\nHosts (2): " in crawled
     with History(directory) as history:
         hosts = history.hosts()
         statistics = history.statistics()
