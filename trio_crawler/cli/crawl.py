@@ -43,7 +43,6 @@ from trio_crawler.cli.results import Results
 from trio_crawler.cli.shared_options import refuse_without_check
 from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
-from trio_crawler.ledger import Ledger
 from trio_crawler.net import WireStatistics
 from trio_crawler.report import one_line
 
@@ -83,7 +82,16 @@ async def _main(options: CrawlOptions) -> int:
         with ExitStack() as stack:
             date = datetime.now(UTC)
             results = Results(options, last, plan.folder, date, checks=plan.checks)
-            files = _open_files(options, plan, stack, results.ledger)
+            # Those that are written as outcomes come are `whole`; the others, and the streams, are
+            # those of the crawl directory.
+            lasting = options.directory is not None
+            streams = lasting and is_plain(options.jsonl or STANDARD_OUTPUT)
+            ledger = results.ledger if options.facts else None
+            how: dict[str, Any] = {"named": plan.named, "ledger": ledger, "in_place": "--jsonl"}
+            opened = exports(options, **how, whole=not lasting, but=["--jsonl"] * streams)
+            files = [*map(stack.enter_context, opened)]
+            if options.warc is not None and plan.warc is not None and not lasting:
+                files.append(stack.enter_context(archive(options.warc, plan.warc)))
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened_list(path))
             color = colored(options.color, sys.stderr)
@@ -104,23 +112,6 @@ def _unhook() -> None:
     # In a thread there is no such socket.
     with suppress(ValueError):
         signal.set_wakeup_fd(-1)
-
-
-def _open_files(
-    options: CrawlOptions, plan: Plan, stack: ExitStack, ledger: Ledger
-) -> list[Export]:
-    """Open all files of outcomes but the streams of a crawl directory.
-
-    Those that are written as outcomes come are `whole`; the others are read from the directory.
-    """
-    lasting = options.directory is not None
-    streams = ["--jsonl"] if lasting and is_plain(options.jsonl or STANDARD_OUTPUT) else []
-    how: dict[str, Any] = {"named": plan.named, "ledger": ledger if options.facts else None}
-    files = exports(options, **how, in_place="--jsonl", whole=not lasting, but=streams)
-    made = [*map(stack.enter_context, files)]
-    if options.warc is not None and plan.warc is not None and not lasting:
-        made.append(stack.enter_context(archive(options.warc, plan.warc)))
-    return made
 
 
 class _Crawl:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -65,6 +65,11 @@ class _Handler(SimpleHTTPRequestHandler):
                 return self._send(_text(path), missing=1000)
         return super().send_head()
 
+    def handle(self) -> None:
+        """Answer a client; one that leaves is no event."""
+        with suppress(ConnectionError):
+            super().handle()
+
     def list_directory(self, path: object) -> None:
         """Answer a folder without an index.html."""
         self.send_error(HTTPStatus.NOT_FOUND)
@@ -88,15 +93,6 @@ class _Handler(SimpleHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         return BytesIO(body)
-
-
-class _Server(ThreadingHTTPServer):
-    """A server to which a client that leaves is no event."""
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print the traceback of any other error."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 def run(*, serve: bool, port: int | None, check: Callable[[list[str]], int]) -> int:
@@ -159,7 +155,7 @@ def _command() -> str:
 def served(port: int) -> Iterator[str]:
     """Serve the site on loopback in a thread; the value is its URL. Port 0 is any free one."""
     with refusing(f"cannot serve at --port {port}"):
-        server = _Server(("127.0.0.1", port), _Handler)
+        server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
     with server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         try:

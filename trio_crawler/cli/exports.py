@@ -135,15 +135,9 @@ class Export:
                 await trio.lowlevel.checkpoint_if_cancelled()
                 if not (self._head or self._outcomes):
                     return
-                write = partial(self._write_apart, *self._taken())
+                write = partial(self._write, *self._taken())
                 self.stuck = True
                 await trio.to_thread.run_sync(write, abandon_on_cancel=self._waits)
-
-    def _write_apart(self, head: bytes, outcomes: Sequence[Outcome]) -> None:
-        try:
-            self._write(head, outcomes)
-        finally:
-            self.stuck = False
 
     def _taken(self) -> tuple[bytes, list[Outcome]]:
         """Remove and return what was gathered."""
@@ -159,14 +153,16 @@ class Export:
 
     def _write(self, head: bytes, outcomes: Sequence[Outcome] = ()) -> None:
         """Write outcomes after a head, in any thread."""
-        if self.error:
-            return
-        rest = memoryview(b"".join([head, *map(self._encode, outcomes)]))
         try:
+            rest = memoryview(
+                b"" if self.error else b"".join([head, *map(self._encode, outcomes)])
+            )
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
             self.error = error
+        finally:
+            self.stuck = False
 
 
 def exports(
@@ -188,15 +184,16 @@ def exports(
     for flag, (path, _) in requested(options).items():
         if flag not in _FORMS or flag in but:
             continue
-        encode, head, form = _FORMS[flag]
-        encode = partial(_encoded, encode, named)
+        written, head, form = _FORMS[flag]
+        encode = partial(lambda written, outcome: written(named(outcome)), written)
         with refusing(f"cannot write {flag} {path}"):
             live = flag == in_place
             target = target_of(path, options.directory, Target if live else form)
             if ledger is not None and flag in _LATE and not live:
                 complete, entry = _LATE[flag]
                 target = Completed(target, partial(complete, ledger=ledger))
-                encode, head = partial(entry, named), b""
+                encode = partial(lambda entry, outcome: entry(outcome, named(outcome)), entry)
+                head = b""
             yield Export(path, target, encode, head, whole=whole or live)
 
 
@@ -207,16 +204,8 @@ def archive(path: str, warc: report.Warc) -> Export:
         return Export(path, target, warc.records, warc.head(), warc.rest)
 
 
-def _row(named: Named, outcome: Outcome) -> bytes:
-    return report.csv_entry(outcome, named(outcome))
-
-
-def _line(named: Named, outcome: Outcome) -> bytes:
-    return b"%b\n%b" % (json.dumps(outcome.url).encode(), to_jsonl(named(outcome)))
-
-
-def _encoded(encode: Callable[[Outcome], bytes], named: Named, outcome: Outcome) -> bytes:
-    return encode(named(outcome))
+def _line(outcome: Outcome, shown: Outcome) -> bytes:
+    return b"%b\n%b" % (json.dumps(outcome.url).encode(), to_jsonl(shown))
 
 
 class _Gathered(Target):
@@ -306,7 +295,7 @@ class SitemapFiles(_Gathered):
 
 
 _LATE = {
-    "--csv": (report.csv_with_facts, _row),
+    "--csv": (report.csv_with_facts, report.csv_entry),
     "--jsonl": (report.jsonl_with_links, _line),
 }
 _FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str, int], Target]]] = {

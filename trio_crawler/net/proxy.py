@@ -25,6 +25,7 @@ from trio_crawler.net.dial.stream import Stream
 from trio_crawler.net.errors import FetchError, one_line
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Connection, Origin
 from trio_crawler.net.http1.message import MAX_HEAD_BYTES, Head
+from trio_crawler.net.request import Target
 from trio_crawler.net.turn import Progress
 
 _SEPARATORS = re.compile(r"[,\s]+")
@@ -165,17 +166,14 @@ def _parsed(name: str, given: str, *, whole: bool = False) -> Proxy:
             raise ValueError("a path, a query or a fragment")
         if url.scheme not in _PORTS:
             raise ValueError("not a scheme of proxies")
-        # httpx decodes the name only at this access; UnicodeError is a ValueError.
-        labels = url.host.removesuffix(".").split(".")
-        # A character that no host has is escaped by httpx.
-        escaped = "%" in url.host or not url.raw_host.isascii()
-        if escaped or not all(0 < len(label) < 64 for label in labels):
-            raise ValueError("not the name of a host")
-        port = _PORTS[url.scheme] if url.port is None else url.port
         # httpx leaves out a port that is the usual one of its scheme, and no other.
-        if not 0 < port <= 65535:
-            raise ValueError("not a port")
+        port = _PORTS[url.scheme] if url.port is None else url.port
+        # httpx decodes the name only at this access; UnicodeError is a ValueError. A character
+        # that no host has is escaped by it.
+        if "%" in url.host or not port:
+            raise ValueError("not the name of a host, or not a port")
         host, source = url.raw_host.decode("ascii"), "--proxy" if name == "proxy" else name
+        Target.of(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
         proxy = Proxy(url.scheme, host, port, url.username, url.password, source)
         # RFC 7617, 2; RFC 1929, 2.
         login = (proxy.user, proxy.password)
@@ -184,7 +182,7 @@ def _parsed(name: str, given: str, *, whole: bool = False) -> Proxy:
                 raise ValueError("a user or a password with no or too many bytes")
         elif ":" in proxy.user or not all(part.isprintable() for part in login):
             raise ValueError("a user with a colon, or a control character")
-    except (ValueError, httpx.InvalidURL):
+    except (ValueError, httpx.InvalidURL, FetchError):
         wanted = "a URL such as http://127.0.0.1:3128"
         hidden = "the given one is not shown, as it may hold a password"
         raise ArgumentError(name, f" must be {wanted}; {hidden}") from None

@@ -11,7 +11,7 @@ import msgspec
 from trio_crawler.arguments import public
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger
-from trio_crawler.ledger.tables import NO_URL, PAGE, SKIPPED, Row
+from trio_crawler.ledger.tables import NO_URL, PAGE, SKIPPED
 from trio_crawler.page.urls import is_web, origin
 from trio_crawler.policy.url_shapes import url_shape
 from trio_crawler.report.summary import EARLY
@@ -67,90 +67,54 @@ class _Counts:
         self.titles, self.texts, self.untitled = set[int](), set[int](), set[int]()
         self.long_numbers = False
 
-    @property
-    def size(self) -> int:
-        return self.fetched + self.waiting
 
-
-class _Shapes:
-    """The shapes of the URLs of a crawl.
+def shapes_of(ledger: Ledger) -> list[Shape]:
+    """Return the shapes of the URLs of a crawl; those that cost most come first.
 
     At most 10,000 shapes are counted apart: when there are more, the 5,000 with the fewest URLs
     are counted together.
     """
+    shapes: dict[str, _Counts] = {}
+    fetched = distinct = waiting = 0
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._shapes: dict[str, _Counts] = {}
-        self._fetched = self._distinct = self._waiting = 0
-        for url, row in ledger.ends(PAGE, SKIPPED):
-            if row.kind == PAGE:
-                self._add_page(url, row)
-            elif row.reason in EARLY:
-                self._counts(url).waiting += 1
-        for url in ledger.waiting:
-            self._counts(url).waiting += 1
-
-    def rows(self) -> list[Shape]:
-        """Return the shapes."""
-        varied = self._varied_origins()
-        rows = [
-            self._row(
-                shape, each, origin(shape) in varied if is_web(shape) else len(each.titles) > 1
-            )
-            for shape, each in self._shapes.items()
-        ]
-        if self._fetched + self._waiting:
-            rows.append(Shape(OTHERS, self._fetched, self._distinct, self._waiting, ""))
-        return rows
-
-    def _row(self, shape: str, found: _Counts, varied: bool) -> Shape:
-        distinct = len(found.titles if varied else found.texts) + len(found.untitled)
-        long_numbers = found.long_numbers
-        exclude = exclusion(shape, long_numbers=long_numbers) if is_web(shape) else ""
-        return Shape(shape, found.fetched, distinct, found.waiting, exclude)
-
-    def _varied_origins(self) -> set[str]:
-        """Return the origins whose pages do not all have the same title."""
-        titles: defaultdict[str, set[int]] = defaultdict(set)
-        for shape, found in self._shapes.items():
-            if is_web(shape) and len(titles[origin(shape)]) < 2:
-                titles[origin(shape)] |= found.titles
-        return {name for name, found in titles.items() if len(found) > 1}
-
-    def _counts(self, url: str) -> _Counts:
+    def counts(url: str) -> _Counts:
+        nonlocal fetched, distinct, waiting
         shape = shape_of(url)
-        found = self._shapes.get(shape)
-        if found is None:
-            if len(self._shapes) >= MOST_SHAPES:
-                self._forget_the_smallest()
-            found = self._shapes[shape] = _Counts()
+        if shape not in shapes and len(shapes) >= MOST_SHAPES:
+            order = sorted(shapes, key=lambda each: shapes[each].fetched + shapes[each].waiting)
+            for small in map(shapes.pop, order[: MOST_SHAPES // 2]):
+                fetched += small.fetched
+                distinct += len(small.titles) + len(small.untitled)
+                waiting += small.waiting
+        found = shapes.setdefault(shape, _Counts())
         if "0" in shape and not found.long_numbers and has_long_number(url):
             found.long_numbers = True
         return found
 
-    def _forget_the_smallest(self) -> None:
-        shapes = self._shapes
-        for shape in sorted(shapes, key=lambda each: shapes[each].size)[: MOST_SHAPES // 2]:
-            small = shapes.pop(shape)
-            self._fetched += small.fetched
-            self._waiting += small.waiting
-            self._distinct += len(small.titles) + len(small.untitled)
-
-    def _add_page(self, url: str, row: Row) -> None:
-        found = self._counts(url)
-        found.fetched += 1
-        if not row.good or row.target != NO_URL:
-            return
-        if not row.title:
-            found.untitled.add(row.text)
-        else:
-            found.titles.add(row.title)
-            found.texts.add(row.text)
-
-
-def shapes_of(ledger: Ledger) -> list[Shape]:
-    """Return the shapes of the URLs of a crawl; those that cost most come first."""
-    return sorted(_Shapes(ledger).rows(), key=lambda row: (not row.url, -row.cost, row.url))
+    for url, row in ledger.ends(PAGE, SKIPPED):
+        if row.kind == PAGE:
+            found = counts(url)
+            found.fetched += 1
+            if row.good and row.target == NO_URL:
+                (found.texts if row.title else found.untitled).add(row.text)
+                found.titles.update([row.title] if row.title else ())
+        elif row.reason in EARLY:
+            counts(url).waiting += 1
+    for url in ledger.waiting:
+        counts(url).waiting += 1
+    titles: defaultdict[str, set[int]] = defaultdict(set)
+    for shape, found in shapes.items():
+        if is_web(shape) and len(titles[origin(shape)]) < 2:
+            titles[origin(shape)] |= found.titles
+    rows = [Shape(OTHERS, fetched, distinct, waiting, "")] if fetched + waiting else []
+    for shape, found in shapes.items():
+        is_url = is_web(shape)
+        # Whether the pages of its host, or its own, do not all have the same title.
+        varied = len(titles[origin(shape)] if is_url else found.titles) > 1
+        distinct = len(found.titles if varied else found.texts) + len(found.untitled)
+        exclude = exclusion(shape, long_numbers=found.long_numbers) if is_url else ""
+        rows.append(Shape(shape, found.fetched, distinct, found.waiting, exclude))
+    return sorted(rows, key=lambda row: (not row.url, -row.cost, row.url))
 
 
 def is_repetitive(ledger: Ledger) -> bool:
