@@ -83,8 +83,9 @@ class Results:
 
     def add(self, outcome: Outcome, *, earlier: bool = False) -> None:
         """Add an outcome; one of an `earlier` run does not count if its URL has a later one."""
-        once = outcome if self.check is None else self.check.once(outcome)
-        self.ledger.add(once, earlier=earlier)
+        if self._folder is not None and self.check is not None:
+            outcome = self._folder.once(outcome, self.check.links)
+        self.ledger.add(outcome, earlier=earlier)
 
     def read(
         self,
@@ -275,21 +276,17 @@ class Check:
                 self._baseline = check.read_baseline(file, options.baseline)
         shown = sys.maxsize if options.full else _MOST_LISTED
         why = shown if options.why or options.html is not None else 0
-        self._links = check.LinkCheck(self._verdicts, why=why, ledger=ledger)
+        self.links = check.LinkCheck(self._verdicts, why=why, ledger=ledger)
         self._told: set[str] = set()
         self.failed = False
         self._written: tuple[list[check.Finding], check.CheckFacts, int] | None = None
-
-    def once(self, outcome: Outcome) -> Outcome:
-        """Return an outcome; of two URLs of one file the second one has no links."""
-        return outcome if self._folder is None else self._folder.once(outcome, self._links)
 
     def tell(self, outcome: Outcome, say: Callable[..., None]) -> None:
         """Print each fault that is certain already, once, unless the baseline has it.
 
         The outcome must have been added.
         """
-        for fault in self._links.certain(outcome) if len(self._told) < _MOST_FAULTS else ():
+        for fault in self.links.certain(outcome) if len(self._told) < _MOST_FAULTS else ():
             known = self._baseline is not None and fault in self._baseline
             if not known and fault.url not in self._told:
                 self._told.add(fault.url)
@@ -317,7 +314,7 @@ class Check:
         and the error of a file to `unwritten`: all others are made all the same.
         """
         options, folder = self._options, self._folder
-        found = [*self._links.findings(), *self._unread(sitemaps)]
+        found = [*self.links.findings(), *self._unread(sitemaps)]
         known, mended, all_found = 0, None, found
         if self._baseline is not None:
             comparison = self._baseline.compare(found)
@@ -332,12 +329,12 @@ class Check:
         facts = check.CheckFacts(
             date=self._date,
             command=check.command_line(command, secret_flags(CrawlOptions)),
-            checked=self._links.checked,
-            not_checked=self._links.not_checked,
-            listed=self._links.listed if options.why else None,
-            recalled=self._links.recalled,
-            unlinked=None if ended or folder is None else folder.unlinked(self._links),
-            unread={} if ended or folder is None else folder.unread(self._links),
+            checked=self.links.checked,
+            not_checked=self.links.not_checked,
+            listed=self.links.listed if options.why else None,
+            recalled=self.links.recalled,
+            unlinked=None if ended or folder is None else folder.unlinked(self.links),
+            unread={} if ended or folder is None else folder.unread(self.links),
             mended=mended,
             ended=ended,
         )
@@ -372,7 +369,7 @@ class Check:
         if self._written is None:
             raise RuntimeError("the check is not finished")
         found, facts, known = self._written
-        facts = replace(facts, listed=self._links.listed)
+        facts = replace(facts, listed=self.links.listed)
         document = json.loads(b"".join(check.to_json(found, facts, path_of=self._path_of)))
         return {**document, "known": known}
 

@@ -246,8 +246,3 @@ def one_line(text: str) -> str:
     text = text.strip() or "no reason is given"
     printable = text if text.isprintable() else ascii(text)[1:-1]
     return printable if len(printable) <= 160 else printable[:157] + "..."
-
-
-def use_https(server: str) -> str:
-    """Return a sentence about a server that wants TLS."""
-    return f"{server} speaks TLS on this port: use https://"

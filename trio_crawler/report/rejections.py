@@ -80,15 +80,11 @@ def _counted(ledger: Ledger) -> Counter[tuple[Reason, str]]:
             if marked[number]:
                 groups[reason, _shape(reason, url)] += 1
                 if len(groups) > MOST_GROUPS:
-                    _merge(groups)
+                    # The smaller half is counted together, by reason.
+                    apart = [key for key in groups if key[1] != OTHERS]
+                    for key in sorted(apart, key=groups.__getitem__)[: MOST_GROUPS // 2]:
+                        groups[key[0], OTHERS] += groups.pop(key)
     return groups
-
-
-def _merge(groups: Counter[tuple[Reason, str]]) -> None:
-    """Count the smaller half of the groups together, by reason."""
-    apart = [key for key in groups if key[1] != OTHERS]
-    for key in sorted(apart, key=groups.__getitem__)[: MOST_GROUPS // 2]:
-        groups[key[0], OTHERS] += groups.pop(key)
 
 
 def rejected_section(ledger: Ledger, full: bool) -> list[str]:

@@ -120,19 +120,12 @@ def sitemaps(found: Sequence[Sitemap], limit: int | None, why: bool = False) -> 
     if why:
         lines += [f"  {reason} {readable(url)}" for reason, url in rejected]
     flawed = sorted((sitemap for sitemap in found if sitemap.flaws), key=attrgetter("url"))
-    for sitemap in flawed[:limit]:
-        lines += _flawed_sitemap(sitemap)
+    for each in flawed[:limit]:
+        source = "(given)" if each.referrer is None else f"from {readable(each.referrer)}"
+        told = ("" if each.fetched else "not asked for", visible(each.detail), source)
+        lines.append(f"  {', '.join(each.flaws)} {readable(each.url)}")
+        lines += (f"      {line}" for line in told if line)
     return lines + more(len(flawed) - len(flawed[:limit]))
-
-
-def _flawed_sitemap(sitemap: Sitemap) -> list[str]:
-    source = "(given)" if sitemap.referrer is None else f"from {readable(sitemap.referrer)}"
-    detail = [visible(sitemap.detail)] if sitemap.detail else []
-    if not sitemap.fetched:
-        detail.insert(0, "not asked for")
-    flaws = ", ".join(sitemap.flaws)
-    lines = (f"      {line}" for line in (*detail, source))
-    return [f"  {flaws} {readable(sitemap.url)}", *lines]
 
 
 def orphans(join: Join, facts: CrawlFacts) -> Iterable[str]:

@@ -168,14 +168,9 @@ class Summary:
         return counters
 
     @property
-    def out_of_time(self) -> bool:
-        """Whether URLs were left out because the time allowed was over."""
-        return Reason.TIME_BUDGET in self.skipped or Reason.TIME_BUDGET in self.rejected
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether URLs were left out because a budget was used up or the crawl was stopped."""
-        return any(reason in self.skipped or reason in self.rejected for reason in EARLY)
+    def early(self) -> set[Reason]:
+        """Why URLs were left out, of the reasons that end a crawl early."""
+        return {each for each in EARLY if each in self.skipped or each in self.rejected}
 
     @property
     def hosts_lost(self) -> int:

@@ -22,7 +22,16 @@ from trio_crawler.arguments import (
 from trio_crawler.ledger.join import Join
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.tables import PAGE
-from trio_crawler.model import Checked, Failure, Outcome, Page, Redirect, Skipped, Statistics
+from trio_crawler.model import (
+    Checked,
+    Failure,
+    Outcome,
+    Page,
+    Reason,
+    Redirect,
+    Skipped,
+    Statistics,
+)
 from trio_crawler.policy.settings import HostStatistics, HostWait
 from trio_crawler.report import broken, sections, shapes
 from trio_crawler.report.hints import (
@@ -328,14 +337,15 @@ class Report:
         return Run(self.ledger, summary, join, facts, logins or {})
 
     def _facts(self, facts: CrawlFacts) -> CrawlFacts:
-        ended = facts.ended or (_OUT_OF_TIME if self._joined.summary.out_of_time else "")
+        out_of_time = Reason.TIME_BUDGET in self._joined.summary.early
+        ended = facts.ended or (_OUT_OF_TIME if out_of_time else "")
         # The hosts of a crawl are looked up one by one, and several sections read them.
         return replace(facts, ended=ended, hosts=dict(facts.hosts))
 
     def _early(self, facts: CrawlFacts) -> bool:
         """Whether the crawl ended early, or URLs were left out or wait."""
         waiting = facts.statistics.waiting + facts.statistics.in_flight or self.ledger.waiting
-        return bool(facts.ended or waiting or self._joined.summary.incomplete)
+        return bool(facts.ended or waiting or self._joined.summary.early)
 
     def _verdict(self, facts: CrawlFacts) -> str:
         """Return in a few words what the crawl has found."""

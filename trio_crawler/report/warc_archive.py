@@ -105,7 +105,7 @@ class Warc:
         self._software = software
         self._seeds = tuple(map(without_userinfo, url_texts("seeds", seeds)))
         self._gzip = gzip
-        self._exchanges = Recorder(self._encode_other)
+        self._exchanges = Recorder(self._capture)
         # By the digest of a payload the first URL and time.
         self._payloads: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
         self._max_remembered = max_remembered
@@ -148,7 +148,7 @@ class Warc:
         rest = self.rest()
         if exchange is None or isinstance(outcome, Skipped | Checked):
             return rest
-        return rest + self._capture(outcome, exchange)
+        return rest + self._capture(exchange, outcome)
 
     def rest(self) -> bytes:
         """Return the records of robots.txt files and sitemaps fetched since the last call.
@@ -163,12 +163,15 @@ class Warc:
         if len(self._payloads) > self._max_remembered:
             self._payloads.popitem(last=False)
 
-    def _capture(self, outcome: Page | Redirect | Failure, exchange: Exchange) -> bytes:
-        body = outcome.body if isinstance(outcome, Page) else exchange.body
-        digest = _sha1(body)
-        flaws = outcome.flaws if isinstance(outcome, Page) else ()
+    def _capture(
+        self, exchange: Exchange, outcome: Page | Redirect | Failure | None = None
+    ) -> bytes:
+        """Encode an exchange; only one with an outcome, a page's, may repeat a payload."""
+        page = outcome if isinstance(outcome, Page) else None
+        body, flaws = (exchange.body, ()) if page is None else (page.body, page.flaws)
+        digest = sha1(body, usedforsecurity=False).digest()
         truncated = truncation(exchange, len(body), flaws)
-        whole = NOT_WHOLE.isdisjoint(flaws)
+        whole = outcome is not None and NOT_WHOLE.isdisjoint(flaws)
         first = self._payloads.get(digest) if body and whole else None
         if first is None and whole:
             self._remember(digest, exchange.url, exchange.began)
@@ -184,24 +187,6 @@ class Warc:
             }
         elif not fields and truncated:
             fields = {"WARC-Truncated": truncated}
-        return self._records(exchange, body, digest, fields, metadata_block(outcome))
-
-    def _encode_other(self, exchange: Exchange) -> bytes:
-        body = exchange.body
-        fields = _not_modified(exchange)
-        if truncated := truncation(exchange, len(body)):
-            fields = {"WARC-Truncated": truncated}
-        return self._records(exchange, body, _sha1(body), fields)
-
-    def _records(
-        self,
-        exchange: Exchange,
-        body: bytes,
-        digest: bytes,
-        fields: dict[str, str],
-        metadata: bytes | None = None,
-    ) -> bytes:
-        """Encode the records of one exchange; `fields` are added to those of the response."""
         about = {"WARC-Target-URI": exchange.url, "WARC-Date": _date(exchange.began)}
         request_id, response_id = _new_id(), _new_id()
         with_response = about | {"WARC-Concurrent-To": response_id}
@@ -222,9 +207,9 @@ class Warc:
         if digest:
             fields["WARC-Payload-Digest"] = _named(digest)
         pieces.append(self._record(kind, fields, head, body))
-        if metadata is not None:
+        if outcome is not None:
             named = {"WARC-Record-ID": _new_id()} | with_response
-            pieces.append(self._record("metadata", named, metadata))
+            pieces.append(self._record("metadata", named, metadata_block(outcome)))
         return b"".join(pieces)
 
     def _record(
@@ -271,10 +256,6 @@ def _not_modified(exchange: Exchange) -> dict[str, str]:
 
 def _new_id() -> str:
     return f"<urn:uuid:{uuid4()}>"
-
-
-def _sha1(data: bytes) -> bytes:
-    return sha1(data, usedforsecurity=False).digest()
 
 
 def _named(digest: bytes) -> str:

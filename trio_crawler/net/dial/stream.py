@@ -15,7 +15,7 @@ import os
 import select
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
@@ -138,10 +138,17 @@ class PlainStream:
 class TlsStream:
     """A TLS stream over another one, which it owns; call `handshake` first."""
 
-    __slots__ = ("_incoming", "_machine", "_outgoing", "_plain")
+    __slots__ = (
+        *("_incoming", "_machine", "_outgoing", "_plain"),
+        *("close", "wait_readable", "wait_writable"),
+    )
 
     def __init__(self, plain: Stream, context: ssl.SSLContext, host: str) -> None:
         self._plain = plain
+        # Without a closing alert, since no more data is expected.
+        self.close: Callable[[], None] = plain.close
+        self.wait_readable: Callable[[], Awaitable[None]] = plain.wait_readable
+        self.wait_writable: Callable[[], Awaitable[None]] = plain.wait_writable
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._machine = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
@@ -222,23 +229,11 @@ class TlsStream:
             self._fill(data)
         return None
 
-    async def wait_readable(self) -> None:
-        """Wait until `take` may return something else than None."""
-        await self._plain.wait_readable()
-
-    async def wait_writable(self) -> None:
-        """Wait until `flush` may send more."""
-        await self._plain.wait_writable()
-
     def is_quiet(self) -> bool:
         """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
         return (
             not self._machine.pending() and not self._incoming.pending and self._plain.is_quiet()
         )
-
-    def close(self) -> None:
-        """Close the socket without a closing alert, since no more data is expected."""
-        self._plain.close()
 
     async def _drive(self, step: Callable[[], _T]) -> _T:
         """Return the result of a step of TLS; send and receive its bytes until it is done."""

@@ -16,7 +16,6 @@ from trio_crawler.net.errors import (
     incomplete,
     no_answer,
     socket_error,
-    use_https,
 )
 from trio_crawler.net.http1.message import (
     MAX_HEAD_BYTES,
@@ -187,7 +186,8 @@ class Connection:
     def _check_start(self) -> None:
         """Raise FetchError for bytes that cannot begin a head."""
         if self._buffer.startswith(_TLS_ALERT) and self.origin[0] == "http":
-            raise FetchError(Reason.TLS, use_https(self._progress.server), Phase.TLS)
+            told = f"{self._progress.server} speaks TLS on this port: use https://"
+            raise FetchError(Reason.TLS, told, Phase.TLS)
         check_start(self._buffer)
 
     def _begin(self, head: Head) -> None:
