@@ -25,7 +25,7 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import declared
 from trio_crawler.cli.shared_options import Shared
 from trio_crawler.cli.signals import SIGNALS
-from trio_crawler.report.visible import count, visible
+from trio_crawler.report import visible
 from trio_crawler.shared import Refused, SharedCounts, SharedFrontier, opened_store
 from trio_crawler.store import DifferentCrawl, Unusable, merge
 
@@ -141,10 +141,14 @@ def _show(crawl: str, counts: SharedCounts, as_json: bool) -> None:
         return
     ended = ", and the crawl is over" if over else ""
     seeds = "" if counts.seeded else ", and the given URLs are not all read"
-    print(f"Crawl {visible(crawl)}: {count(admitted, 'URL')} admitted{seeds}{ended}")
+    print(f"Crawl {visible(crawl)}: {_count(admitted, 'URL')} admitted{seeds}{ended}")
     print(f"{done:,} done, {waiting:,} waiting, {out:,} with workers")
     for name, hosts in workers.items():
-        print(f"worker {visible(name)}: {count(hosts, 'host')}")
+        print(f"worker {visible(name)}: {_count(hosts, 'host')}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 # What a server must do, or it would lose URLs.
