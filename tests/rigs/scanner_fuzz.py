@@ -34,7 +34,7 @@ from trio_crawler.page import (  # noqa: E402
 )
 from trio_crawler.page.facts import page_facts  # noqa: E402
 from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
-from trio_crawler.page.html.links import OF_A, read_links, read_outline, scan  # noqa: E402
+from trio_crawler.page.html.links import read_links, read_outline, scan  # noqa: E402
 from trio_crawler.page.read import read as in_a_check  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
@@ -154,12 +154,10 @@ def tags_differ(text: str) -> str:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
-    for of_a in (True, False) if ours is not None else ():
-        sought = [link for link in our_links.links if of_a or link.kind not in OF_A]
-        outlined = read_outline(ours.outline, URL, 100_000, None, of_a=of_a)
-        if not of_a:
-            outlined = [link for link in outlined if link.kind not in OF_A]
-        if outlined != sought:
+    for kinds in ({"a"}, {"link", "image"}, None) if ours is not None else ():
+        sought = [link for link in our_links.links if kinds is None or link.kind in kinds]
+        outlined = read_outline(ours.outline, URL, 100_000, kinds=kinds)
+        if [link for link in outlined if kinds is None or link.kind in kinds] != sought:
             return f"{outlined}\nare in {ours.outline!r}, not\n{sought}"
     if ours is not None and theirs is not None:
         if list(ours.links) != list(theirs.links):

@@ -14,7 +14,6 @@ from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDI
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place
-from trio_crawler.page.html.links import OF_A
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
     Defect,
@@ -197,7 +196,7 @@ class LinkCheck:
                     link = Link(urls[number], LinkKind(kind), malformed=True)
                     found.append(finding_of(page, link, Verdict.FAULT, Reason.BAD_URL))
             for kind, packed in pointed.kinds.items():
-                marks, numbers, of_kind = known[kind], numbers_of(packed), LinkKind(kind)
+                marks, numbers = known[kind], numbers_of(packed)
                 if self._why:
                     unasked.again(kind, numbers, each)
                 for number in {number for number in numbers if marks[number] != _SILENT}:
@@ -210,7 +209,7 @@ class LinkCheck:
                         }
                     first, why = not marks[number], rejected.get(number, "")
                     if (judged := bad.get((kind, number, why))) is None:
-                        link = Link(urls[number], of_kind)
+                        link = Link(urls[number], LinkKind(kind))
                         judged = self._judged(page, link, number, why, told)
                         if judged[1]:
                             bad[kind, number, why] = judged
@@ -225,14 +224,16 @@ class LinkCheck:
                     found += here
                 named = pointed.fragments.get(kind, ())
                 # A check sends no form.
-                if named and of_kind != LinkKind.FORM and not missing.keys().isdisjoint(numbers):
+                if named and kind != LinkKind.FORM and not missing.keys().isdisjoint(numbers):
                     for number, fragments in zip(numbers, named, strict=True):
                         if not fragments or number not in missing:
                             continue
                         last, lost = missing[number]
                         for fragment in lost & fragments:
                             page = page or urls[each.page]
-                            found += self._lost(page, Link(urls[number], of_kind, fragment), last)
+                            found += self._lost(
+                                page, Link(urls[number], LinkKind(kind), fragment), last
+                            )
             if found:
                 wanted: dict[str, set[str] | None] = {}
                 for fault in found:
@@ -240,8 +241,8 @@ class LinkCheck:
                         wanted[fault.url] = None
                     elif (places := wanted.setdefault(fault.url, set())) is not None:
                         places.add(fault.fragment)
-                of_a = any(fault.kind in OF_A for fault in found)
-                links = self._ledger.source(pointed.source, wanted, of_a=of_a)
+                of_kinds = {fault.kind for fault in found}
+                links = self._ledger.source(pointed.source, wanted, of_kinds)
                 yield from placed(found, page, links)
         self.listed += unasked.listed()
         yield from self._unlinked(told)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -301,14 +301,11 @@ class Ledger:
             if self._facts_at[number] == at and row is not None and row.good:
                 yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
-    def source(self, at: int, wanted: Wanted, *, of_a: bool = True) -> Sequence[Link]:
-        """Return the links of a page to the URLs `wanted` at least, with places and texts.
-
-        Unless those `of_a` elements are wanted they may be left out.
-        """
+    def source(self, at: int, wanted: Wanted, kinds: Collection[str]) -> Sequence[Link]:
+        """Return links of a page with places and texts: of some kinds those `wanted` at least."""
         response, rows = self._sources[at]
         if response is not None:
-            return Source(*response).links(wanted, of_a=of_a)
+            return Source(*response).links(wanted, kinds)
         return [Link(*row) for row in rows if row[0] in wanted]
 
     def usual(self, number: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, overload
 
@@ -108,10 +108,12 @@ class Source(NamedTuple):
     max_links: int
     outlined: bool
 
-    def links(self, wanted: Wanted | None = None, *, of_a: bool = True) -> tuple[Link, ...]:
+    def links(
+        self, wanted: Wanted | None = None, kinds: Collection[str] | None = None
+    ) -> tuple[Link, ...]:
         """Return the `wanted` links, None for all, with their places and texts.
 
-        Unless those `of_a` elements are wanted they may be left out.
+        Those of other `kinds` may be left out.
         """
         found, url, most = list[Link](), self.url, self.max_links
         if self.headers:
@@ -121,7 +123,7 @@ class Source(NamedTuple):
                     self.body, headers, url, max_links=most, wanted=wanted
                 ).links
             found, _ = _header_links(headers, url, most)
-        return (*found, *read_outline(self.body, url, most - len(found), wanted, of_a=of_a))
+        return (*found, *read_outline(self.body, url, most - len(found), wanted, kinds))
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:

@@ -693,15 +693,14 @@ static byte *copy(byte *to, const byte *at, const byte *end)
     return to + (end - at);
 }
 
-/* Copy each `a` with its text, or the other tags that may point somewhere and styles, or both; return
- * the end. */
-static byte *copy_outline(const Page *page, byte *to, int a, int others)
+/* Copy `links`, that is `a` with its text and `area`, or the `others`, or both; return the end. */
+static byte *copy_outline(const Page *page, byte *to, int links, int others)
 {
     const byte *done = page->start;
     for (Py_ssize_t each = 0; each < page->count; each++) {
         const Row *row = &page->rows[each];
-        int is_a = row->name == USUAL || row->name == POINTING;
-        if (row->name == PLACE || row->start < done || !(is_a ? a : others)) continue;
+        int wanted = row->name != IRRELEVANT && row->name <= POINTING + 1 ? links : others;
+        if (row->name == PLACE || row->start < done || !wanted) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
         while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
@@ -1059,10 +1058,10 @@ static PyObject *targets_of(const Page *page, Directory *to)
     }
     PyObject *outline = PyBytes_FromStringAndSize(NULL, 2 * (page->end - page->start) + 3);
     if (outline != NULL) {
-        int whole = page->base.start != NULL;
-        byte *start = (byte *)PyBytes_AS_STRING(outline), *end = copy_outline(page, start, whole, 1);
-        *end++ = '\0';
-        _PyBytes_Resize(&outline, copy_outline(page, end, !whole, 0) - start);
+        byte *start = (byte *)PyBytes_AS_STRING(outline);
+        byte *end = copy_outline(page, start, page->base.start != NULL, 1);
+        if (page->base.start == NULL) *end++ = '\0', end = copy_outline(page, end, 1, 0);
+        _PyBytes_Resize(&outline, end - start);
     }
     PyObject *joined = to == NULL ? Py_False : Py_True;
     if (done == 0 && outline) result = PyTuple_Pack(5, joined, all.links, all.tags, all.places, outline);
@@ -1122,10 +1121,10 @@ PyDoc_STRVAR(targets_doc,
 "        room=0, /)\n--\n\n"
 "Return whether there are URLs; the URLs of the usual links of a page in UTF-8, each with the set of\n"
 "its fragments or None; all other tags that may point somewhere, each with the number of URLs before\n"
-"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and two\n"
-"outlines with a NUL between them: a page with the tags but each `a`, and one with each `a` and its\n"
-"text, at their lines and columns. If there is a base the first has both, and the other has none.\n"
-"None for the pages as of `tags`.\n\n"
+"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and an\n"
+"outline: a page with the tags but each `a` and `area`, a NUL, and one with these and the texts of\n"
+"links, at their lines and columns. If there is a base one page has it all. None for the pages as of\n"
+"`tags`.\n\n"
 "There are URLs with what `scan` needs to make them, and without a base. `decode` decodes a href with\n"
 "references. A usual link without a URL, or with a fragment that is not simple, is a tag with the name\n"
 "\"\" and its distinct href. None, too, if the URLs may have more than `room` characters.");

@@ -12,7 +12,7 @@ A scan gives a page up that has SVG with links or ids, or MathML: `read_links` a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -39,9 +39,8 @@ from trio_crawler.page.html.start_tags import (
 )
 from trio_crawler.page.link_targets import Pointed, Target, Urls, Wanted, resolve_base
 
-OF_A = frozenset({LinkKind.A, LinkKind.CSS})
-"""The kinds of the links that an `a` may have."""
-
+# The names of links as `start_tags` tells them, and the kinds that they may have.
+_LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -61,7 +60,7 @@ def read_links(
     xml: bool = False,
     max_links: int = 100_000,
     wanted: Wanted | None = None,
-    only_a: bool = False,
+    within: Collection[str] | None = None,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -70,7 +69,7 @@ def read_links(
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
     left out (at least one if tags were). Only links that are `wanted` are returned, None
-    for all, and with `only_a` only those of `a`.
+    for all, and only those `within` elements with these names.
     """
     ends = None
     if wanted is not None:
@@ -78,7 +77,7 @@ def read_links(
         own = ["#"] if url in wanted else []
         ends = frozenset((*(each.rpartition("/")[2] for each in wanted), *own))
     collector = _Collector(max_links, ends=ends)
-    collector.read(text, xml=xml, only_a=only_a)
+    collector.read(text, xml=xml, within=within)
     if collector.base is not None and ends is not None and "#" not in ends:
         # Or of another page, if there is a base.
         ends |= {"#"}
@@ -93,18 +92,23 @@ def read_links(
 
 
 def read_outline(
-    outline: bytes, url: str, max_links: int, wanted: Wanted | None, *, of_a: bool
+    outline: bytes,
+    url: str,
+    max_links: int,
+    wanted: Wanted | None = None,
+    kinds: Collection[str] | None = None,
 ) -> list[Link]:
-    """Return the links of a page by its outline as `read_links` does.
-
-    Unless those `of_a` elements are wanted they are left out, if the page has no base.
-    """
-    end = outline.index(b"\0")
+    """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
     read = partial(read_links, url=url, max_links=max_links, wanted=wanted)
-    found = read(outline[:end].decode()).links
-    if of_a:
-        more = read(outline[end + 1 :].decode(), only_a=True).links
-        found = sorted(found + more, key=attrgetter("line", "column"))[:max_links]
+    end = outline.find(b"\0")
+    if end < 0:
+        return read(outline.decode()).links
+    found: list[Link] = []
+    if kinds is None or not _OF_LINKS.isdisjoint(kinds):
+        found = read(outline[end + 1 :].decode(), within=_LINKS).links
+    if kinds is None or any(kind != LinkKind.A for kind in kinds):
+        found += read(outline[:end].decode()).links
+        found = sorted(found, key=attrgetter("line", "column"))[:max_links]
     return found
 
 
@@ -119,11 +123,11 @@ class _Collector:
         self.beyond = 0
         self._room, self._frames, self._ends = max_links, frames, ends
 
-    def read(self, text: str, *, xml: bool, only_a: bool = False) -> None:
-        """Add the links of a document, or those of its `a` elements."""
+    def read(self, text: str, *, xml: bool, within: Collection[str] | None = None) -> None:
+        """Add the links of a document, or those within elements of some names."""
         rows = self.rows
         for tag in start_tags(text, xml=xml, ends=self._ends):
-            if only_a and tag[0] not in ("", "a"):
+            if within is not None and tag[0] not in within:
                 continue
             name, start, begin, end, content, _, foreign = tag
             if not name:
