@@ -48,7 +48,7 @@ def differences(text):
 def _differences(text, found):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(accelerator, "tags", None)
-        exact, exact_places = read_links(text, URL), read_targets(text).keys
+        exact, exact_places = read_links(text, URL), read_targets(text)
     ours = Pointed({LinkKind.A: dict(found.links), **found.others.kinds}, found.others.malformed)
     merge(ours.kinds[LinkKind.A], found.nofollow.items())
     nofollow = [each for each in exact.links if each.nofollow and each.kind is LinkKind.A]

@@ -138,13 +138,13 @@ def difference(text: str) -> str | None:
 def tags_differ(text: str) -> str:
     """Return how a check reads a page otherwise in Python; "" if it reads the same."""
     ours, our_links = scan(text.encode(), URL), read_links(text, URL)
-    our_places = read_targets(text).keys
+    our_places = read_targets(text)
     our_facts = replace(in_a_check(text.encode(), "text/html", URL, scanned=True), outline=b"")
     compiled = accelerator.tags, accelerator.targets
     accelerator.tags = accelerator.targets = None
     try:
         theirs, their_links = scan(text, URL), read_links(text, URL)
-        places = read_targets(text).keys
+        places = read_targets(text)
         their_facts = in_a_check(text.encode(), "text/html", URL, scanned=True)
     finally:
         accelerator.tags, accelerator.targets = compiled

@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from trio_crawler.page import entities
@@ -23,40 +22,31 @@ _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
 
 
-class Targets(NamedTuple):
-    """The keys of the places in a page, and whether the whole page was read.
+def read_targets(text: str, *, xml: bool = False) -> frozenset[int] | None:
+    """Return the keys of the places in a page of HTML or XHTML: of ids, and of the names of `a`.
 
-    If it was not, a fragment that is not found may still name a place.
-    """
-
-    keys: frozenset[int]
-    whole: bool
-
-
-def read_targets(text: str, *, xml: bool = False) -> Targets:
-    """Return the places in a page of HTML or XHTML: the ids of elements, and the names of `a`.
-
-    Those in a `template` do not count. At most 1,000,000 tags are read that may have one.
+    Those in a `template` do not count. None if not all of the page was read, since a fragment that
+    is not found may still name a place: at most 1,000,000 tags are read that may have one.
     """
     found: set[str] = set()
     for name, _, begin, end, _, _, foreign in start_tags(text, xml=xml, most=MAX_TARGETS):
         if name == PLACE:
             found.add(text[begin:end])
         elif name == "/":
-            return Targets(_decoded_keys(found), whole=False)
+            return None
         elif name:
             values = attributes(text[begin:end])
             found.add(values.get("id", ""))
             if name == "a" and not foreign:
                 found.add(values.get("name", ""))
     found.discard("")
-    return Targets(_decoded_keys(found), whole=True)
+    return keys_of(map(entities.in_attribute, found))
 
 
 def fragment_keys(fragment: str) -> tuple[int, ...]:
     """Return the keys of the places that a fragment may name, without duplicates.
 
-    The fragment names a place of a page if one of its keys is in the `Targets` of the page. It is
+    The fragment names a place of a page if one of its keys is among those of the page. It is
     without "#", as the URL parser writes it. There are no keys if it needs no place: if it is
     empty, "top" in any case, or only a text directive (`:~:text=`, which is cut off); or if it
     begins with "!" or "/", since such a fragment is a route for a script.
@@ -95,10 +85,6 @@ def keys_of(names: Iterable[str]) -> frozenset[int]:
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
-
-
-def _decoded_keys(sources: set[str]) -> frozenset[int]:
-    return keys_of(map(entities.in_attribute, sources))
 
 
 # ▶ Most fragments are ids, and the pages of a site have many ids in common: the keys of Apache's

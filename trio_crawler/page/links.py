@@ -213,8 +213,7 @@ def read_body_targets(body: bytes, headers: httpx.Headers) -> frozenset[int] | N
         return None
     text, _ = charset.decode(body, charset.detect(body, content_type, markup=True))
     xml = kind != media.HTML
-    found = fragments.read_targets(blank_doctype(text) if xml else text, xml=xml)
-    return found.keys if found.whole else None
+    return fragments.read_targets(blank_doctype(text) if xml else text, xml=xml)
 
 
 def read_style_links(text: str, url: str, *, max_links: int = MAX_LINKS) -> tuple[list[Link], int]:

@@ -254,7 +254,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         home = ""
     # The links that are no URLs yet, each with the number of URLs before it.
     inside, others = list[tuple[int, _Value, bool]](), list[tuple[LinkKind, _Value]]()
-    places, base, title = set(map(_decoded, sources)), None, None
+    places = set(map(_decoded, sources)) if "&" in "".join(sources) else sources
+    base, title = None, None
     for at, name, given, content in tags:
         if not name:
             inside.append((at, _target(_decoded(given), home), False))
