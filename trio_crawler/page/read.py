@@ -186,14 +186,14 @@ def read(
 def usual_head(body: bytes, keywords: tuple[bytes, ...]) -> HeadMetadata | None:
     """Return what `parse_head` does for a page in UTF-8; None if it has to be decoded for that."""
     end = body.find(b"</head")
-    if end < 0 or not _BODY_FOLLOWS(body, end):
-        end = len(body)
-    head = body[:end].lower()
+    head = body[:end].lower() if end > 0 and _BODY_FOLLOWS(body, end) else b""
     # If a comment, a script or a style is open there, this is not the end of the head.
-    for start, its_end in _MAY_CONTAIN_HEAD_END:
+    for start, its_end in _MAY_CONTAIN_HEAD_END if head else ():
         at = head.rfind(start)
         if at >= 0 and head.find(its_end, at) < 0:
-            end, head = len(body), body.lower()
+            head = b""
+    if not head:
+        end, head = len(body), body.lower()
     places: list[int] = []
     for keyword in keywords:
         at = head.find(keyword)
