@@ -40,6 +40,7 @@ from trio_crawler import (
     depth_first,
     excluding,
     including,
+    net,
     normalise,
     report,
     same_site,
@@ -49,7 +50,6 @@ from trio_crawler import (
 from trio_crawler.cli.exports import Named, as_it_is
 from trio_crawler.cli.logins import logins, origin_of
 from trio_crawler.cli.options import CrawlOptions, errors_of
-from trio_crawler.net import CookieStore, FolderFetch
 
 _ORDERS = {"breadth": breadth_first, "depth": depth_first, "sitemap": by_sitemap}
 
@@ -104,7 +104,7 @@ def planned(options: CrawlOptions) -> Plan:
         place = None
         if options.folder is not None:
             base = {} if options.base_url is None else {"base_url": options.base_url}
-            place = FolderFetch(
+            place = net.FolderFetch(
                 options.folder,
                 **base,
                 clean_urls=options.clean_urls,
@@ -250,7 +250,7 @@ def _fetch(options: CrawlOptions, auth: dict[str, tuple[str, str]] | None) -> Ht
         headers=[*options.headers, *cookies],
         auth=auth,
         origin_headers=_origin_headers(options),
-        cookies=CookieStore() if options.cookies else None,
+        cookies=net.CookieStore() if options.cookies else None,
         timeout=options.timeout,
         max_bytes=options.max_bytes,
         # An archive has all bodies. Nothing else needs those in which there are no links: a
@@ -303,6 +303,7 @@ def _raise_file_limit(workers: int) -> None:
 
 if TYPE_CHECKING:
     from trio_crawler.check import LinkCheck
+    from trio_crawler.net import FolderFetch
 
 _NAMES = 100_000
 """The URLs whose files are remembered: a page's links are those of many others."""
@@ -338,7 +339,7 @@ class Folder:
         self._files: FolderFetch | None = None
         # A folder that was checked in an earlier run may not be there any more.
         with suppress(ArgumentError):
-            self._files = FolderFetch(path, base_url=base, clean_urls=clean_urls)
+            self._files = net.FolderFetch(path, base_url=base, clean_urls=clean_urls)
         self.path_of = lru_cache(_NAMES)(self._path_of)
 
     def _path_of(self, url: str) -> str | None:

@@ -25,7 +25,6 @@ from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import requested
 from trio_crawler.cli.shared_options import ReportOptions
 from trio_crawler.ledger import Ledger
-from trio_crawler.report import to_jsonl
 
 BATCH = 512 * 1024
 """Bytes of bodies whose outcomes are encoded and written at once in a thread.
@@ -184,14 +183,15 @@ def exports(
     for flag, (path, _) in requested(options).items():
         if flag not in _FORMS or flag in but:
             continue
-        written, head, form = _FORMS[flag]
-        encode = partial(lambda written, outcome: written(named(outcome)), written)
+        name, columns, form = _FORMS[flag]
+        encode = partial(lambda write, outcome: write(named(outcome)), getattr(report, name))
+        head = getattr(report, columns) if columns else b""
         with refusing(f"cannot write {flag} {path}"):
             live = flag == in_place
             target = target_of(path, options.directory, Target if live else form)
             if ledger is not None and flag in _LATE and not live:
                 complete, entry = _LATE[flag]
-                target = Completed(target, partial(complete, ledger=ledger))
+                target = Completed(target, partial(getattr(report, complete), ledger=ledger))
                 encode = partial(lambda entry, outcome: entry(outcome, named(outcome)), entry)
                 head = b""
             yield Export(path, target, encode, head, whole=whole or live)
@@ -205,7 +205,7 @@ def archive(path: str, warc: report.Warc) -> Export:
 
 
 def _line(outcome: Outcome, shown: Outcome) -> bytes:
-    return b"%b\n%b" % (json.dumps(outcome.url).encode(), to_jsonl(shown))
+    return b"%b\n%b" % (json.dumps(outcome.url).encode(), report.to_jsonl(shown))
 
 
 class _Gathered(Target):
@@ -250,9 +250,9 @@ class SitemapFiles(_Gathered):
         self,
         path: str,
         mode: int = SHARED,
-        split: Callable[[Iterable[bytes]], Iterable[Iterable[bytes]]] = report.sitemap_parts,
+        split: Callable[[Iterable[bytes]], Iterable[Iterable[bytes]]] | None = None,
     ) -> None:
-        self._split, self._mode = split, mode
+        self._split, self._mode = split or report.sitemap_parts, mode
         self._path = Path(place_of(path))
         self._drafts = [Draft(path, mode)]
         if not stat.S_ISREG(os.fstat(self._drafts[0].file.fileno()).st_mode):
@@ -294,13 +294,14 @@ class SitemapFiles(_Gathered):
         return self._path.with_stem(f"{self._path.stem}-{number}")
 
 
-_LATE = {
-    "--csv": (report.csv_with_facts, report.csv_entry),
-    "--jsonl": (report.jsonl_with_links, _line),
+_LATE: dict[str, tuple[str, Callable[[Outcome, Outcome], bytes]]] = {
+    "--csv": ("csv_with_facts", lambda outcome, shown: report.csv_entry(outcome, shown)),
+    "--jsonl": ("jsonl_with_links", _line),
 }
-_FORMS: dict[str, tuple[Callable[[Outcome], bytes], bytes, Callable[[str, int], Target]]] = {
-    "--jsonl": (to_jsonl, b"", Draft),
-    "--csv": (report.csv_row, report.CSV_HEAD, Draft),
-    "--links": (report.link_rows, report.LINKS_HEAD, Draft),
-    "--sitemap-xml": (report.sitemap_entry, b"", SitemapFiles),
+# By the names in `report`, whose modules most crawls need not.
+_FORMS: dict[str, tuple[str, str, Callable[[str, int], Target]]] = {
+    "--jsonl": ("to_jsonl", "", Draft),
+    "--csv": ("csv_row", "CSV_HEAD", Draft),
+    "--links": ("link_rows", "LINKS_HEAD", Draft),
+    "--sitemap-xml": ("sitemap_entry", "", SitemapFiles),
 }

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import trio
@@ -229,15 +229,6 @@ def _by_http2(wire: Wire, max_idle: int | None) -> Http2Wire:
     return Http2Wire(wire) if max_idle is None else Http2Wire(wire, max_idle=max_idle)
 
 
-class _Site(NamedTuple):
-    """The parts that all requests to one origin have in common."""
-
-    origin: Origin
-    server: str
-    fields: Fields
-    lines: bytes
-
-
 class WireAdapter:
     """The wire as a Network, without the requests and responses of httpx."""
 
@@ -245,7 +236,8 @@ class WireAdapter:
         self.wire = wire
         self.closes_late = isinstance(wire, Wire)
         self._requests = requests
-        self._sites: dict[str, _Site] = {}
+        # What all requests to one origin have in common: the origin, its name, fields and lines.
+        self._sites: dict[str, tuple[Origin, str, Fields, bytes]] = {}
 
     # Not `async`: ▶ each coroutine around another one takes 0.3 us.
     def ask(
@@ -261,12 +253,18 @@ class WireAdapter:
         cut = url.find("/", _AFTER_SCHEME)
         site, target = self._sites.get(url[:cut]), url[cut:]
         if site is None or not is_target(target):
-            site, target = self._site(Target.of(url))
-        progress.server = site.server
-        lines = self._lines(url, site, added)
+            about = Target.of(url)
+            fields, target = self._requests.fields(about), about.target
+            if len(self._sites) >= _MAX_SITES:
+                self._sites.clear()
+            site = about.server, about.authority, fields, _lines(fields)
+            self._sites[about.origin] = site
+        origin, progress.server, fields, lines = site
+        if added or self._requests.cookies is not None:
+            lines = _lines(merged(self._requests.with_cookies(url, fields), added or []))
         method = b"HEAD" if head_only else b"GET"
         request = b"%b %b HTTP/1.1\r\n%b\r\n" % (method, target.encode(), lines)
-        return self.wire.ask(site.origin, request, progress, max_bytes, bodiless=head_only)
+        return self.wire.ask(origin, request, progress, max_bytes, bodiless=head_only)
 
     async def release(self, source: Any) -> None:
         """Keep the connection if its body was read, else close it."""
@@ -279,20 +277,6 @@ class WireAdapter:
     async def aclose(self) -> None:
         """Close the wire."""
         await self.wire.aclose()
-
-    def _lines(self, url: str, site: _Site, added: Fields | None) -> bytes:
-        if self._requests.cookies is None and not added:
-            return site.lines
-        fields = self._requests.with_cookies(url, site.fields)
-        return _lines(merged(fields, added) if added else fields)
-
-    def _site(self, target: Target) -> tuple[_Site, str]:
-        if len(self._sites) >= _MAX_SITES:
-            self._sites.clear()
-        fields = self._requests.fields(target)
-        site = _Site(target.server, target.authority, fields, _lines(fields))
-        self._sites[target.origin] = site
-        return site, target.target
 
 
 def _lines(fields: Fields) -> bytes:

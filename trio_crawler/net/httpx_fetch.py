@@ -132,7 +132,7 @@ class HttpxFetch(Fetcher):
         )
         client = given if isinstance(given, httpx.AsyncClient) else None
         seeds = web_urls("seeds", seeds)
-        own = _own_fields(client)
+        own = {} if client is None else _own_fields(client)
         defaults = default_fields(user_agent, contact, replaced=own)
         requests = Requests(defaults, seeds=seeds, headers=headers, auth=auth, cookies=cookies)
         if seeds and not requests.has_own:
@@ -145,7 +145,9 @@ class HttpxFetch(Fetcher):
             user_agent=user_agent or own.get("User-Agent", DEFAULT_USER_AGENT),
             cookies=cookies,
             cookies_for=adapter.cookies_for,
-            sends_credentials=requests.has_credentials or _has_credentials(client),
+            sends_credentials=(
+                requests.has_credentials or (client is not None and _has_credentials(client))
+            ),
             timeout=timeout,
             max_bytes=max_bytes,
             bodies=bodies,
@@ -388,18 +390,14 @@ def _head_of(request: httpx.Request) -> bytes:
     return b"".join([*lines, b"\r\n"])
 
 
-def _has_credentials(client: httpx.AsyncClient | None) -> bool:
+def _has_credentials(client: httpx.AsyncClient) -> bool:
     """Whether a client sends cookies or a login of its own."""
-    if client is None:
-        return False
     named = "cookie" in client.headers or "authorization" in client.headers
     return named or client.auth is not None or bool(client.cookies)
 
 
-def _own_fields(client: httpx.AsyncClient | None) -> dict[str, str]:
+def _own_fields(client: httpx.AsyncClient) -> dict[str, str]:
     """Return the User-Agent and Accept of a client, unless they are httpx's defaults."""
-    if client is None:
-        return {}
     plain = {"User-Agent": f"python-httpx/{httpx.__version__}", "Accept": "*/*"}
     own = {name: client.headers.get(name, value) for name, value in plain.items()}
     return {name: value for name, value in own.items() if value != plain[name]}

@@ -6,19 +6,21 @@ import re
 from base64 import b64encode
 from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import ArgumentError, check_kind, several
 from trio_crawler.expressions import lazy
 from trio_crawler.model import Reason
-from trio_crawler.net.cookies import CookieStore
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.dial.addresses import bare
 from trio_crawler.net.errors import FetchError
 from trio_crawler.net.http1.connection import DEFAULT_PORTS, Origin
 from trio_crawler.net.http1.message import Fields
 from trio_crawler.page.urls import origin, web_url
+
+if TYPE_CHECKING:
+    from trio_crawler.net.cookies import CookieStore
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 
@@ -111,6 +113,9 @@ class Requests:
                 "auth and a header Authorization exclude each other: give one of them"
             )
         if cookies is not None:
+            # Imported only now: most crawls have none.
+            from trio_crawler.net.cookies import CookieStore
+
             check_kind("cookies", cookies, CookieStore, "a CookieStore")
         self.cookies = cookies
         self.authorizes = bool(logins) or _has(own, b"authorization")

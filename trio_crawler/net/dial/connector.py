@@ -422,7 +422,23 @@ class Connector:
         self.dial.check_literal(host, port)
         # Not set back by an error: a deadline that passes names what was waited for.
         progress.server = proxy.label
-        stream = await self._stream_to(proxy, progress)
+        try:
+            plain = PlainStream(await self.dial_proxy(proxy.host, proxy.port, progress))
+        except FetchError as error:
+            if error.fault.phase is not Phase.RESOLVE:
+                raise
+            # It is the proxy that is not known, not the host of the URL.
+            detail = f"{proxy.label} cannot be used: {error.fault.detail}"
+            raise FetchError(Reason.DNS, detail, Phase.RESOLVE) from error
+        stream: Stream = plain
+        if proxy.scheme == "https":
+            progress.phase = Phase.TLS
+            try:
+                stream = await self._security.secure(plain, proxy.host, HTTP1, proxy.port)
+            except OSError as error:
+                if speaks_no_tls(error):
+                    raise proxy_fault(f"{proxy.label} does not speak TLS on this port") from error
+                raise
         site = server_name(host, port)
         through = f"{site} through {proxy.label}"
         if scheme == "https" or proxy.is_socks:
@@ -443,23 +459,4 @@ class Connector:
         except (ConnectionError, ssl.SSLEOFError):
             # The client cannot know which of the two has ended the connection.
             progress.server = through
-            raise
-
-    async def _stream_to(self, proxy: Proxy, progress: Progress) -> Stream:
-        try:
-            stream = PlainStream(await self.dial_proxy(proxy.host, proxy.port, progress))
-        except FetchError as error:
-            if error.fault.phase is not Phase.RESOLVE:
-                raise
-            # It is the proxy that is not known, not the host of the URL.
-            detail = f"{proxy.label} cannot be used: {error.fault.detail}"
-            raise FetchError(Reason.DNS, detail, Phase.RESOLVE) from error
-        if proxy.scheme != "https":
-            return stream
-        progress.phase = Phase.TLS
-        try:
-            return await self._security.secure(stream, proxy.host, HTTP1, proxy.port)
-        except OSError as error:
-            if speaks_no_tls(error):
-                raise proxy_fault(f"{proxy.label} does not speak TLS on this port") from error
             raise
