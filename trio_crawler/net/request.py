@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import ArgumentError, check_kind, several
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_USER_AGENT = f"trio_crawler/{__version__} (+https://pypi.org/project/trio-crawler/)"
 
+_T = TypeVar("_T")
 Headers: TypeAlias = Mapping[str, str] | Iterable[tuple[str, str]]
 Auth: TypeAlias = tuple[str, str] | Mapping[str, tuple[str, str]]
 
@@ -100,7 +101,9 @@ class Requests:
         cookies: CookieStore | None = None,
         origin_headers: Mapping[str, Headers] | None = None,
     ) -> None:
-        own, others = fields_of(headers), _by_origin(origin_headers)
+        given = {} if origin_headers is None else origin_headers
+        own, named = fields_of(headers), _by_origin("origin_headers", given, "entry")
+        others = {each: fields_of(fields, "origin_headers") for each, fields in named.items()}
         origins = frozenset(map(origin, seeds))
         logins = _logins(auth, origins)
         if (own or logins) and not origins:
@@ -196,26 +199,22 @@ def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
     if not isinstance(auth, Mapping):
         field = (b"Authorization", _basic(auth))
         return {each: [field] for each in origins or ("",)}
-    found: dict[str, Fields] = {}
-    for url, login in auth.items():
-        own = origin(web_url("auth", url))
+    found = _by_origin("auth", auth, "user")
+    for own in found:
         if own not in origins:
             raise ArgumentError("auth", f": {own}/ is not the origin of a seed")
-        if own in found:
-            raise ArgumentError("auth", f" must have one user for {own}/, not two")
-        found[own] = [(b"Authorization", _basic(login))]
-    return found
+    return {own: [(b"Authorization", _basic(login))] for own, login in found.items()}
 
 
-def _by_origin(given: Mapping[str, Headers] | None) -> dict[str, Fields]:
-    """Return the fields of each origin that has some of its own."""
-    argument, found = "origin_headers", dict[str, Fields]()
-    check_kind(argument, {} if given is None else given, Mapping, "headers by the URLs of origins")
-    for url, headers in (given or {}).items():
+def _by_origin(argument: str, given: Mapping[str, _T], what: str) -> dict[str, _T]:
+    """Return the values by the origins of their URLs, of which each has one."""
+    check_kind(argument, given, Mapping, "a mapping from the URLs of origins")
+    found = dict[str, _T]()
+    for url, value in given.items():
         own = origin(web_url(argument, url))
         if own in found:
-            raise ArgumentError(argument, f" must have one entry for {own}/, not two")
-        found[own] = fields_of(headers, argument)
+            raise ArgumentError(argument, f" must have one {what} for {own}/, not two")
+        found[own] = value
     return found
 
 

@@ -385,16 +385,10 @@ def _warc_fields(fields: Iterable[str]) -> bytes:
 
 
 def _fits(status: int, fields: list[tuple[bytes, bytes]], size: int) -> bool:
-    lengths = 0
-    for name, value in fields:
-        lower = name.lower()
-        if lower in _CODINGS:
-            return False
-        if lower == b"content-length" and status not in _BODILESS:
-            lengths += 1
-            if _content_length(value) != size:
-                return False
-    return lengths == 1 or status in _BODILESS
+    named = [(name.lower(), value) for name, value in fields]
+    lengths = [_content_length(value) for name, value in named if name == b"content-length"]
+    coded = any(name in _CODINGS for name, _ in named)
+    return not coded and (status in _BODILESS or lengths == [size])
 
 
 def _content_length(length: bytes) -> int | None:

@@ -68,10 +68,7 @@ class PlainStream:
         while True:
             if self._ready >= _MAX_READS:
                 self._ready = 0
-                try:
-                    await wait_readable(self._socket)
-                except trio.ClosedResourceError as error:
-                    raise _closed() from error
+                await _waited(wait_readable, self._socket)
             try:
                 data = self._socket.recv(STEP)
             except BlockingIOError:
@@ -107,17 +104,11 @@ class PlainStream:
 
     async def wait_readable(self) -> None:
         """Wait until `take` may return something else than None."""
-        try:
-            await wait_readable(self._socket)
-        except trio.ClosedResourceError as error:
-            raise _closed() from error
+        await _waited(wait_readable, self._socket)
 
     async def wait_writable(self) -> None:
         """Wait until `flush` may send more."""
-        try:
-            await wait_writable(self._socket)
-        except trio.ClosedResourceError as error:
-            raise _closed() from error
+        await _waited(wait_writable, self._socket)
 
     def is_quiet(self) -> bool:
         """Whether a `receive` would have to wait: neither bytes nor the end have arrived."""
@@ -262,5 +253,8 @@ class TlsStream:
 Stream: TypeAlias = PlainStream | TlsStream
 
 
-def _closed() -> OSError:
-    return OSError(errno.EBADF, os.strerror(errno.EBADF))
+async def _waited(wait: Callable[[socket.socket], Awaitable[None]], its: socket.socket) -> None:
+    try:
+        await wait(its)
+    except trio.ClosedResourceError as error:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from error

@@ -35,14 +35,17 @@ from trio_crawler.net.http1.message import (
     check_interim,
 )
 from trio_crawler.net.http2.stream import (
+    CONTINUATION,
+    DATA,
+    GOAWAY,
     HEADER_BYTES,
+    HEADERS,
     NUMBER,
     Block,
     Frame,
     FrameError,
     FrameReader,
     Http2Stream,
-    Kind,
     code_name,
 )
 from trio_crawler.net.turn import Progress
@@ -317,19 +320,19 @@ class Http2Connection:
 
     def _handle(self, frame: Frame) -> None:
         stream = self._streams.get(frame.stream)
-        if frame.kind == Kind.DATA:
+        if frame.kind == DATA:
             live = None if stream is None or stream.closed else stream
             if live is not None and (flaw := live.flaw(frame)) is not None:
                 self._refuse(live, flaw)
                 live = None
             needed = frame.size > 0 or (live is not None and frame.ends_stream)
         else:
-            needed = stream is not None and frame.kind in (Kind.HEADERS, Kind.CONTINUATION)
+            needed = stream is not None and frame.kind in (HEADERS, CONTINUATION)
         if not needed:
             self._count_idle()
-        if frame.kind == Kind.GOAWAY:
+        if frame.kind == GOAWAY:
             self._end_after(frame)
-        elif frame.kind == Kind.DATA and live is None:
+        elif frame.kind == DATA and live is None:
             self._drop(frame)
         else:
             for event in self._machine.receive_data(frame.whole):

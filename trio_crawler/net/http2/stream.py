@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import ssl
 from collections import deque
-from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 import trio
@@ -41,6 +40,9 @@ FRAME_BYTES = 16 * 1024
 BLOCK_BYTES = 128 * 1024
 """The most bytes of a header block, compressed: a HEADERS frame and those that continue it."""
 
+DATA, HEADERS, GOAWAY, CONTINUATION = 0, 1, 7, 9
+"""The types of frames that this package looks at (RFC 9113, 6)."""
+
 HEADER_BYTES = 9
 """The bytes of the header of a frame."""
 
@@ -67,15 +69,6 @@ _has_break = re.compile(rb"[\r\n\0]").search
 def code_name(code: int) -> str:
     """Return the name of an error code; a code without a name is named by its number."""
     return ErrorCodes(code).name if code in tuple(ErrorCodes) else f"error code {code}"
-
-
-class Kind(IntEnum):
-    """The types of frames that this package looks at (RFC 9113, 6)."""
-
-    DATA = 0
-    HEADERS = 1
-    GOAWAY = 7
-    CONTINUATION = 9
 
 
 class Frame(NamedTuple):
@@ -135,8 +128,8 @@ class FrameReader:
         if after > len(buffer):
             return None
         self._start = after
-        if kind in (Kind.HEADERS, Kind.CONTINUATION):
-            self._block = size if kind == Kind.HEADERS else self._block + size
+        if kind in (HEADERS, CONTINUATION):
+            self._block = size if kind == HEADERS else self._block + size
             if self._block > BLOCK_BYTES:
                 raise FrameError(f"a header block has more than {BLOCK_BYTES} bytes", stream)
         return Frame(kind, flags, stream, size, buffer[start:after])

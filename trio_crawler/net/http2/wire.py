@@ -31,14 +31,6 @@ ALONE_AFTER = 2
 _PROTOCOLS = ("h2", "http/1.1")
 
 
-class _Site:
-    """The connections to one origin that are in use; one task at a time opens another."""
-
-    def __init__(self) -> None:
-        self.active: list[Http2Connection] = []
-        self.opening = trio.Lock()
-
-
 class Http2Wire:
     """A wire that chooses HTTP/2 for https where the server does (ALPN, RFC 9113, 3.2).
 
@@ -48,7 +40,8 @@ class Http2Wire:
 
     def __init__(self, wire: Wire, *, max_idle: int = MAX_IDLE) -> None:
         self.wire = wire
-        self._sites: dict[Origin, _Site] = {}
+        # The connections to each origin that are in use; one task at a time opens another.
+        self._sites: dict[Origin, tuple[list[Http2Connection], trio.Lock]] = {}
         self._pool: Pool[Http2Connection] = Pool(max_idle, KEEPALIVE, wire.close)
         self._without: dict[Origin, None] = {}
         self._made = self._reused = self._retried = 0
@@ -103,7 +96,7 @@ class Http2Wire:
     def statistics(self) -> WireStatistics:
         """Return the counts of connections and bytes, with those of the wire."""
         wire = self.wire.statistics()
-        active = [each for site in self._sites.values() for each in site.active]
+        active = [each for active, _ in self._sites.values() for each in active]
         alive = [*active, *self._pool]
         return replace(
             wire,
@@ -119,10 +112,10 @@ class Http2Wire:
     async def aclose(self) -> None:
         """Close every connection, also those of requests in flight, and the wire."""
         self._closed = True
-        for site in self._sites.values():
-            for connection in site.active:
+        for active, _ in self._sites.values():
+            for connection in active:
                 self.wire.close(connection)
-            site.active.clear()
+            active.clear()
         while self._pool.drop_oldest():
             pass
         await self.wire.aclose()
@@ -149,18 +142,16 @@ class Http2Wire:
     ) -> Http2Connection | Stream | None:
         if len(self._sites) > MAX_ORIGINS:
             self._sites = {
-                key: site
-                for key, site in self._sites.items()
-                if site.active or site.opening.locked()
+                key: site for key, site in self._sites.items() if site[0] or site[1].locked()
             }
-        site = self._sites.setdefault(origin, _Site())
+        active, opening = self._sites.setdefault(origin, ([], trio.Lock()))
         progress.phase = Phase.CONNECT
-        async with site.opening:
+        async with opening:
             if self._closed:
                 raise no_answer(progress.server, Phase.CONNECT)
             if origin in self._without:
                 return None
-            connection = next((each for each in site.active if each.room > 0 and not alone), None)
+            connection = next((each for each in active if each.room > 0 and not alone), None)
             if connection is not None:
                 return connection
             connection = self._pool.pop(origin)
@@ -176,18 +167,18 @@ class Http2Wire:
                     return stream
                 self._made += 1
                 connection = Http2Connection(origin, stream, progress.server)
-            site.active.append(connection)
+            active.append(connection)
             return connection
 
     def _put_back(self, connection: Http2Connection) -> None:
         """Keep a connection for other requests if it has none now."""
-        site = self._sites.get(connection.origin)
-        if site is None or connection not in site.active:
+        active, _ = self._sites.get(connection.origin, ([], None))
+        if connection not in active:
             # `aclose` has closed it already.
             return
         if connection.in_flight:
             return
-        site.active.remove(connection)
+        active.remove(connection)
         connection.alone = False
         if connection.closed or connection.ending:
             self.wire.close(connection)
