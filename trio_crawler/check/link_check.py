@@ -43,11 +43,6 @@ class _Path(NamedTuple):
     hops: list[Hop]
     has_fragment: bool
 
-    @property
-    def last(self) -> int:
-        """The number of the end."""
-        return self.numbers[-1]
-
 
 @public("trio_crawler.check")
 class LinkCheck:
@@ -153,7 +148,10 @@ class LinkCheck:
             if behind is not None and (behind.kind == REDIRECT or behind.kind == CHECKED):
                 ends_here = False
             if ends_here and self._verdict(outcome.url, row) is Verdict.FAULT:
-                about = {"detail": self._detail(row), "external": row.kind == CHECKED}
+                about = {
+                    "detail": self._ledger.details.get(row.number, ""),
+                    "external": row.kind == CHECKED,
+                }
                 link = Link(outcome.url)
                 fault, code = Verdict.FAULT, _code(row)
                 found.append(finding_of(outcome.referrer, link, fault, code, **about))
@@ -229,11 +227,12 @@ class LinkCheck:
                         if not fragments or number not in missing:
                             continue
                         last, lost = missing[number]
+                        external = self._is_external(last)
                         for fragment in lost & fragments:
                             page = page or urls[each.page]
-                            found += self._lost(
-                                page, Link(urls[number], LinkKind(kind), fragment), last
-                            )
+                            link = Link(urls[number], LinkKind(kind), fragment)
+                            code = Defect.MISSING_FRAGMENT
+                            found += self._coded(page, link, code, external=external)
             if found:
                 wanted: dict[str, set[str] | None] = {}
                 for fault in found:
@@ -278,9 +277,6 @@ class LinkCheck:
             url, status=status, reason=row.reason, external=row.kind == CHECKED
         )
 
-    def _detail(self, row: Row) -> str:
-        return self._ledger.details.get(row.number, "")
-
     def _missing(self) -> Mapping[int, tuple[int, set[str]]]:
         """Return by the number of a URL its end, and the fragments that name no place there."""
         ledger = self._ledger
@@ -296,8 +292,8 @@ class LinkCheck:
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
-                ends[number] = path.last
-                wanted[path.last] |= of_url
+                ends[number] = path.numbers[-1]
+                wanted[ends[number]] |= of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:
@@ -341,11 +337,14 @@ class LinkCheck:
         """Return why a link was not checked, else None, and its findings but for a fragment."""
         usual = self._ledger.usual(number)
         if (skipped := self._why_not(link, usual, rejected)) is not None:
-            return skipped, list(self._hidden(page, link, skipped[1]))
+            # Without it a search engine sees another page than its readers.
+            hidden = skipped[1] == Reason.ROBOTS and link.kind in (LinkKind.STYLE, LinkKind.SCRIPT)
+            return skipped, list(self._coded(page, link, Reason.ROBOTS)) if hidden else []
         if rejected == Reason.BAD_URL:
             found = [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
         elif not is_web(link.url):
-            found = list(self._coded(page, link, *_odd(link.url)))
+            code, detail = _odd(link.url)
+            found = list(self._coded(page, link, code, detail=detail))
         else:
             found = list(self._found(page, link, usual, told))
         return None, found
@@ -367,25 +366,14 @@ class LinkCheck:
         is_fault = self._verdict(link.url, end) is Verdict.FAULT
         return None if is_fault else (link.kind, end.reason)
 
-    def _hidden(self, page: str, link: Link, reason: str) -> Iterator[Finding]:
-        # Without it a search engine sees another page than its readers.
-        if reason == Reason.ROBOTS and link.kind in (LinkKind.STYLE, LinkKind.SCRIPT):
-            yield from self._coded(page, link, Reason.ROBOTS)
-
     def _coded(
-        self, page: str, link: Link, code: Reason | Defect, detail: str = ""
+        self, page: str, link: Link, code: Reason | Defect, **about: Any
     ) -> Iterator[Finding]:
-        verdict = self._verdicts.of(link.url, reason=code)
+        """Yield the finding of a link, or of its fragment, that says what is wrong by its code."""
+        named = f"{link.url}#{link.fragment}" if link.fragment else link.url
+        verdict = self._verdicts.of(named, reason=code, external=about.get("external", False))
         if verdict is not Verdict.FINE:
-            yield finding_of(page, link, verdict, code, detail=detail)
-
-    def _lost(self, page: str, link: Link, number: int) -> Iterator[Finding]:
-        """Yield the finding of a fragment that names no place of its page."""
-        named, external = f"{link.url}#{link.fragment}", self._is_external(number)
-        code = Defect.MISSING_FRAGMENT
-        verdict = self._verdicts.of(named, reason=code, external=external)
-        if verdict is not Verdict.FINE:
-            yield finding_of(page, link, verdict, code, external=external)
+            yield finding_of(page, link, verdict, code, **about)
 
     def _is_external(self, number: int) -> bool:
         end = self._ends.get(number)
@@ -409,7 +397,10 @@ class LinkCheck:
             if verdict is not Verdict.FINE and self._verdicts.ignores(link.url):
                 return
             if verdict is not Verdict.FINE:
-                about: dict[str, Any] = {"chain": tuple(hops[:20]), "detail": self._detail(end)}
+                about: dict[str, Any] = {
+                    "chain": tuple(hops[:20]),
+                    "detail": self._ledger.details.get(end.number, ""),
+                }
                 yield finding_of(page, link, verdict, code, external=external, **about)
                 return
         if hops:

@@ -105,7 +105,7 @@ def page_facts(
     if xml or encoding != "utf-8":
         text, _ = charset.decode(body, encoding)
         if xml:
-            text = media.without_doctype(text)
+            text = media.blank_doctype(text)
         if kind in media.XML and not media.has_html_root(text):
             return PageFacts(fetched, served)
         source = text.encode("utf-8", "replace")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple, overload
 
@@ -19,7 +20,7 @@ from trio_crawler.page import (
     media,
     values,
 )
-from trio_crawler.page.html.links import read_links, read_outline
+from trio_crawler.page.html.links import FoundLinks, read_links, read_outline
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
 from trio_crawler.page.link_targets import Pointed, Wanted
 from trio_crawler.page.media import blank_doctype
@@ -41,13 +42,6 @@ MAX_LINKS = 100_000
 STYLE_SHEET, MANIFEST = "text/css", "application/manifest+json"
 READ = media.MARKUP | {STYLE_SHEET, MANIFEST}
 """The media types of bodies that are read for links."""
-
-
-class BodyLinks(NamedTuple):
-    """The links of one response, those of its headers first, and how many were not read."""
-
-    links: tuple[Link, ...]
-    beyond: int = 0
 
 
 @public("trio_crawler.page")
@@ -119,10 +113,9 @@ class Source(NamedTuple):
         if self.headers:
             headers = httpx.Headers(list(self.headers))
             if not self.outlined:
-                return read_body_links(
-                    self.body, headers, url, max_links=most, wanted=wanted
-                ).links
-            found, _ = _header_links(headers, url, most)
+                whole = read_body_links(self.body, headers, url, max_links=most, wanted=wanted)
+                return tuple(whole.links)
+            found, _ = _unplaced(_in_headers(headers, url), url, most)
         return (*found, *read_outline(self.body, url, most - len(found), wanted, kinds))
 
 
@@ -152,7 +145,7 @@ def read_page_links(
     kept: list[tuple[str, str]] = []
     if headers is not None:
         kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
-        for link in _header_links(headers, url, max_links)[0]:
+        for link in _unplaced(_in_headers(headers, url), url, max_links)[0]:
             pointed.add(link.kind, (link.url, link.fragment, link.malformed))
     if not outline:
         kept.append(("content-type", kind))
@@ -169,7 +162,7 @@ def links_of(page: Page) -> tuple[Link, ...]:
     100,000 links are read. Raises TypeError unless `page` is a Page.
     """
     check_kind("page", page, Page, "a Page")
-    return read_body_links(page.body, page.headers, page.url).links
+    return tuple(read_body_links(page.body, page.headers, page.url).links)
 
 
 def read_body_links(
@@ -180,26 +173,37 @@ def read_body_links(
     encoding: str = "",
     max_links: int = MAX_LINKS,
     wanted: Wanted | None = None,
-) -> BodyLinks:
+) -> FoundLinks:
     """Return the links of a response from `url`, which is normalised.
 
     `encoding` is that of the document that links to a style sheet, which counts if the sheet
     declares none. Of markup only links that are `wanted` are returned, None for all.
     """
-    found, beyond = _header_links(headers, url, max_links)
+    found, beyond = _unplaced(_in_headers(headers, url), url, max_links)
     content_type = headers.get("content-type", "")
     kind = media.declared_type(content_type) or media.sniffed_type(body)
     room = max_links - len(found)
+    more: Sequence[Link] = ()
+    left_out = 0
     if kind in media.MARKUP:
-        more, left_out = _in_markup(body, kind, content_type, url, room, wanted)
+        encoding = charset.detect(body, content_type, markup=True)
+        text, _ = charset.decode(body, encoding)
+        xml = kind != media.HTML
+        if xml:
+            text = blank_doctype(text)
+        if kind not in media.XML or media.has_html_root(text):
+            read = partial(read_links, encoding=encoding, xml=xml, max_links=room)
+            more, left_out = read(text, url, wanted=wanted)
     elif kind == STYLE_SHEET:
         text, _ = charset.decode(body, charset.detect_style(body, content_type, encoding))
         more, left_out = read_style_links(text, url, max_links=room)
     elif kind == MANIFEST:
-        more, left_out = _in_manifest(body, url, room)
-    else:
-        more, left_out = [], 0
-    return BodyLinks((*found, *more), beyond + left_out)
+        rows = (
+            (0, kind, value, value[:MAX_WRITTEN], "", False)
+            for kind, value in values.in_manifest(body)
+        )
+        more, left_out = _unplaced(rows, url, room)
+    return FoundLinks((*found, *more), beyond + left_out)
 
 
 def read_body_targets(body: bytes, headers: httpx.Headers) -> frozenset[int] | None:
@@ -230,39 +234,14 @@ def read_style_links(text: str, url: str, *, max_links: int = MAX_LINKS) -> tupl
     return links, beyond + left_out
 
 
-def _in_markup(
-    body: bytes,
-    kind: str,
-    content_type: str,
-    url: str,
-    room: int,
-    wanted: Wanted | None,
+def _unplaced(
+    rows: Iterable[link_targets.Row], url: str, max_links: int
 ) -> tuple[list[Link], int]:
-    encoding = charset.detect(body, content_type, markup=True)
-    text, _ = charset.decode(body, encoding)
-    xml = kind != media.HTML
-    if xml:
-        text = blank_doctype(text)
-    if kind in media.XML and not media.has_html_root(text):
-        return [], 0
-    found = read_links(text, url, encoding=encoding, xml=xml, max_links=room, wanted=wanted)
-    return found.links, found.beyond
-
-
-def _in_manifest(body: bytes, url: str, room: int) -> tuple[list[Link], int]:
-    found = values.in_manifest(body)
-    rows = [(0, kind, value, value[:MAX_WRITTEN], "", False) for kind, value in found]
-    links, left_out = link_targets.links("", rows[:room], url)
-    # A decoder of JSON knows no places.
-    links = [link._replace(line=0, column=0) for link in links]
-    return links, left_out + max(0, len(rows) - room)
-
-
-def _header_links(headers: httpx.Headers, url: str, most: int) -> tuple[list[Link], int]:
-    """Return the links of headers, and how many were not read."""
-    rows = list(_in_headers(headers, url))
-    found, beyond = link_targets.links("", rows[:most], url) if rows else ([], 0)
-    return [link._replace(line=0, column=0) for link in found], beyond + max(0, len(rows) - most)
+    """Return the links of rows that have no places, and how many were not read."""
+    every = list(rows)
+    found, left_out = link_targets.links("", every[:max_links], url) if every else ([], 0)
+    left_out += max(0, len(every) - max_links)
+    return [link._replace(line=0, column=0) for link in found], left_out
 
 
 def _in_headers(headers: httpx.Headers, url: str) -> Iterator[link_targets.Row]:

@@ -128,20 +128,11 @@ _DOCTYPE = lazy(
 _NOT_BLANK = re.compile("[^\n]").sub
 
 
-def without_doctype(text: str) -> str:
-    """Return a document of XML without its document type declaration.
-
-    The declaration must end within the first 65,536 characters. One that is not well-formed is not
-    removed.
-    """
-    match = _DOCTYPE.match(text, 0, _PROLOGUE)
-    return text if match is None else text[: match.start("doctype")] + text[match.end() :]
-
-
 def blank_doctype(text: str) -> str:
     """Return a document of XML with spaces for its document type declaration, lines unchanged.
 
-    The rules are those of `without_doctype`.
+    The declaration must end within the first 65,536 characters. One that is not well-formed stays
+    as it is.
     """
     match = _DOCTYPE.match(text, 0, _PROLOGUE)
     if match is None:

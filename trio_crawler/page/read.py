@@ -36,7 +36,7 @@ from trio_crawler.page.html.head import (
 from trio_crawler.page.html.links import scan
 from trio_crawler.page.html.start_tags import in_python, start_tags
 from trio_crawler.page.link_targets import Pointed, resolve_base
-from trio_crawler.page.media import without_doctype
+from trio_crawler.page.media import blank_doctype
 
 __all__ = ["Facts", "read"]
 
@@ -140,7 +140,7 @@ def read(
     if page is None or head is None:
         text, clean = charset.decode(body, encoding, cut=cut)
         if xml:
-            text = without_doctype(text)
+            text = blank_doctype(text)
         if kind in media.XML and not media.has_html_root(text):
             return Facts(kind, encoding)
         head = parse_head(text, agent=agent, xml=xml)

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from trio_crawler.expressions import lazy
 from trio_crawler.page import accelerator, charset, entities, media
-from trio_crawler.page.media import without_doctype
+from trio_crawler.page.media import blank_doctype
 
 # Comments, and elements whose text is not shown in the page. Each ends at the end of the text at
 # the latest, so that the search takes linear time.
@@ -157,7 +157,7 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
     if xml or encoding != "utf-8":
         text = charset.decode(body, encoding)[0]
         if xml:
-            text = without_doctype(text)
+            text = blank_doctype(text)
         if content_type in media.XML and not media.has_html_root(text):
             return None
         body = text.encode("utf-8", "replace")

@@ -122,18 +122,13 @@ class AnchorCollector:
 
     def _read_a(self, at: int) -> Anchor:
         if at >= self._read_to:
-            text, self._read_to = _read_until_end(self._text, at)
+            text, self._read_to = read_until_end(self._text, at)
             return Anchor("a", text)
         # In SVG, the tokenizer finds links in elements that are skipped here. Their text ends at
         # the next link, so that no part of a page is read again and again.
         end = _FIRST_END(self._text, at, at + WINDOW)
         source = self._text[at : at + WINDOW if end is None else end.start()]
-        return Anchor("a", _read_until_end(source, 0)[0])
-
-
-def text_of(text: str, at: int) -> str:
-    """Return the visible text of an `a` whose content begins at a position."""
-    return _read_until_end(text, at)[0]
+        return Anchor("a", read_until_end(source, 0)[0])
 
 
 def prefer_text(pairs: Iterable[tuple[str, Anchor]]) -> dict[str, Anchor]:
@@ -163,7 +158,7 @@ def by_url(
     return found
 
 
-def _read_until_end(text: str, at: int) -> tuple[str, int]:
+def read_until_end(text: str, at: int) -> tuple[str, int]:
     """Return the text of an `a` whose content begins at a position, and where it ends."""
     if (simple := _SIMPLE_TEXT.match(text, at)) is not None:
         return " ".join(simple[1].split()), simple.end()

@@ -12,7 +12,7 @@ A scan gives a page up that has SVG with links or ids, or MathML: `read_links` a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -45,10 +45,9 @@ _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
 class FoundLinks(NamedTuple):
-    """The links of a document in its order, their base URL, and how many were not read."""
+    """The links of a document in its order, and how many were not read."""
 
-    links: list[Link]
-    base: str
+    links: Sequence[Link]
     beyond: int = 0
 
 
@@ -82,13 +81,13 @@ def read_links(
         # Or of another page, if there is a base.
         ends |= {"#"}
         collector = _Collector(max_links, ends=ends)
-        collector.read(text, xml=xml)
+        collector.read(text, xml=xml, within=within)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
     rows = collector.rows
     if ends is not None and lines_of(ends) is not None:
         rows = [row for row in rows if may_end(row[2], ends)]
     links, left_out = link_targets.links(text, rows, base, encoding, wanted, _shown)
-    return FoundLinks(links, base, collector.beyond + left_out)
+    return FoundLinks(links, collector.beyond + left_out)
 
 
 def read_outline(
@@ -97,19 +96,19 @@ def read_outline(
     max_links: int,
     wanted: Wanted | None = None,
     kinds: Collection[str] | None = None,
-) -> list[Link]:
+) -> Sequence[Link]:
     """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
     read = partial(read_links, url=url, max_links=max_links, wanted=wanted)
     end = outline.find(b"\0")
     if end < 0:
         return read(outline.decode()).links
-    found: list[Link] = []
+    found = list[Link]()
     if kinds is None or not _OF_LINKS.isdisjoint(kinds):
-        found = read(outline[end + 1 :].decode(), within=_LINKS).links
+        found += read(outline[end + 1 :].decode(), within=_LINKS).links
     if kinds is None or any(kind != LinkKind.A for kind in kinds):
         found += read(outline[:end].decode()).links
-        found = sorted(found, key=attrgetter("line", "column"))[:max_links]
-    return found
+        found.sort(key=attrgetter("line", "column"))
+    return found[:max_links]
 
 
 class _Collector:
@@ -196,7 +195,7 @@ def _shown(text: str, start: int, content: int) -> str:
 
 def _text_of(text: str, at: int) -> str:
     """Return the visible text of an `a` whose content begins at a position."""
-    shown = anchors.text_of(text, at)
+    shown, _ = anchors.read_until_end(text, at)
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
 
 
@@ -254,11 +253,11 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         home = ""
     # The links that are no URLs yet, each with the number of URLs before it.
     inside, others = list[tuple[int, _Value, bool]](), list[tuple[LinkKind, _Value]]()
-    places = set(map(_decoded, sources)) if "&" in "".join(sources) else sources
+    places = set(map(entities.in_attribute, sources)) if "&" in "".join(sources) else sources
     base, title = None, None
     for at, name, given, content in tags:
         if not name:
-            inside.append((at, _target(_decoded(given), home), False))
+            inside.append((at, _target(entities.in_attribute(given), home), False))
             continue
         if name == "title":
             title, content = content if title is None else title, ""
@@ -317,10 +316,6 @@ def _targets(text: str) -> accelerator.Pointing | None:
     return False, {}, tags, places, b""
 
 
-def _decoded(value: str) -> str:
-    return entities.in_attribute(value) if "&" in value else value
-
-
 def _of(home: str, name: str, source: str, content: str) -> _Element | None:
     """Return the targets of one element that are links, its others, and its places.
 
@@ -344,7 +339,11 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
         else:
             others.append((kind, target))
     places = (given.get("id", ""), given.get("name", "") if name == "a" else "")
-    return tuple(links), tuple(others), tuple(_decoded(place) for place in places if place)
+    return (
+        tuple(links),
+        tuple(others),
+        tuple(entities.in_attribute(place) for place in places if place),
+    )
 
 
 # Most pages of a site begin and end with the same elements.
