@@ -13,7 +13,7 @@ from sites.fault_cases import CASES, HOME, Case
 from sites.faults import rows, served
 
 from trio_crawler import Checks, Crawler, HttpFetch, Limits, Outcome, Page, Politeness, Redirect
-from trio_crawler.check import Finding
+from trio_crawler.check import Finding, Verdicts
 from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.page import Link, LinkKind
 
@@ -102,8 +102,8 @@ def test_a_broken_url_that_only_the_sitemap_names_is_a_fault(in_memory: Result) 
     assert found.page == f"{HOME}sitemap.xml"
 
 
-def findings_of(*outcomes: Outcome) -> list[tuple[str | None, str, str]]:
-    with LinkCheck() as check:
+def findings_of(*outcomes: Outcome, ignore: str = "$^") -> list[tuple[str | None, str, str]]:
+    with LinkCheck(Verdicts(ignore=[ignore])) as check:
         for outcome in outcomes:
             check.add(outcome)
         return [(each.page, each.target, each.code) for each in check.findings()]
@@ -115,6 +115,22 @@ def test_the_fragment_of_a_form_is_not_looked_up_on_any_page() -> None:
     places: frozenset[int] = frozenset()
     target = Page("http://a.test/b", 200, httpx.Headers(), b"", targets=places)
     assert findings_of(*pages, target) == []
+
+
+def test_a_fragment_without_a_place_is_ignored_by_its_whole_url() -> None:
+    links = tuple(Link("http://a.test/b", fragment=name) for name in ("gone", "lost"))
+    page = Page("http://a.test/", 200, httpx.Headers(), b"", found=links)
+    target = Page("http://a.test/b", 200, httpx.Headers(), b"", targets=frozenset())
+    found = findings_of(page, target, ignore="b#gone$")
+    assert found == [(page.url, "http://a.test/b#lost", "missing_fragment")]
+
+
+def test_a_broken_link_is_told_of_each_page_that_has_it() -> None:
+    lost = Link("http://a.test/b", LinkKind.IMAGE)
+    urls = [f"http://a.test/{n}" for n in range(3)]
+    pages = [Page(url, 200, httpx.Headers(), b"", found=(lost,)) for url in urls]
+    gone = Page(lost.url, 404, httpx.Headers(), b"", referrer=urls[0])
+    assert findings_of(*pages, gone) == [(url, lost.url, "404") for url in urls]
 
 
 def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> None:

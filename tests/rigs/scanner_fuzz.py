@@ -73,7 +73,8 @@ PIECES = re.split(
     <q cite="q">  <circle id="i"/>  <path style="a:b(c)">  <a id=i href="x1">  <a name=n>
     <input type=image>  <link rel=icon>  <img srcset>
     <h1>  </h1>  <h1 a='  <meta name=description content=d>  <base href=d>  "application/ld+json"
-    @import 'o';  a{b:url(v)}  <form action=f>  <meta property="og:url" content="t">""",
+    @import 'o';  a{b:url(v)}  <form action=f>
+    <a style='a:url(w)' href=y8>  <meta property="og:url" content="t">""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]
 PIECES += ['<a href="\t#f">', '<a\nhref="x1">', "<!--!>", "<!---!>"]
@@ -154,7 +155,7 @@ def tags_differ(text: str) -> str:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
-    for kinds in ({"a"}, {"link", "image"}, None) if ours is not None else ():
+    for kinds in ({"a"}, {"css"}, {"link", "image"}, None) if ours is not None else ():
         sought = [link for link in our_links.links if kinds is None or link.kind in kinds]
         outlined = read_outline(ours.outline, URL, 100_000, kinds=kinds)
         if [link for link in outlined if kinds is None or link.kind in kinds] != sought:
