@@ -112,7 +112,12 @@ def planned(options: CrawlOptions) -> Plan:
                 bodies=options.warc is not None,
                 other=other,
             )
-        seeds = urls if place is None else seeds_in(options, place)
+        seeds = urls
+        if place is not None:
+            # Of a folder its index.html, or what is named; without one the pages are the seeds.
+            missing = options.walks and place.path_of(place.base_url) is None
+            named = tuple(map(place.url_of, options.files))
+            seeds = named or (() if missing else (place.base_url,))
         scope = _scope(options, site, place)
         make = partial(
             Crawler,
@@ -307,15 +312,6 @@ if TYPE_CHECKING:
 
 _NAMES = 100_000
 """The URLs whose files are remembered: a page's links are those of many others."""
-
-
-def seeds_in(options: CrawlOptions, folder: FolderFetch) -> tuple[str, ...]:
-    """Return the URLs in a folder that are asked for first: its index.html, or what is named."""
-    if options.files:
-        return tuple(map(folder.url_of, options.files))
-    # Without an index.html the pages alone are the seeds.
-    missing = options.walks and folder.path_of(folder.base_url) is None
-    return () if missing else (folder.base_url,)
 
 
 async def pages_in(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import click
@@ -357,14 +357,11 @@ def parameters_of_store(*more: click.Parameter) -> list[click.Parameter]:
     ]
 
 
-def _asking(name: str) -> Callable[..., int]:
-    def run(store: str, crawl: str, *, as_json: bool = False) -> int:
-        # Trio is imported only now.
-        from trio_crawler.cli import worker
+def _ask(name: str, store: str, crawl: str, *, as_json: bool = False) -> int:
+    # Trio is imported only now.
+    from trio_crawler.cli import worker
 
-        return worker.asked(name, Shared(store, crawl), as_json=as_json)
-
-    return run
+    return worker.asked(name, Shared(store, crawl), as_json=as_json)
 
 
 def _merge(directories: tuple[str, ...], output: str) -> int:
@@ -394,7 +391,7 @@ COMMANDS = {
     name: Command(
         name,
         _parameters_of_status if name == "status" else parameters_of_store,
-        _asking(name),
+        partial(_ask, name),
         help=told,
     )
     for name, told in _ABOUT.items()

@@ -35,8 +35,16 @@ from trio_crawler.cli.exit import (
     guarded,
     refused,
 )
-from trio_crawler.cli.exports import Export, archive, exports
-from trio_crawler.cli.files import STANDARD_OUTPUT, SeedList, is_plain, opened_list
+from trio_crawler.cli.exports import Export, exports
+from trio_crawler.cli.files import (
+    PRIVATE,
+    STANDARD_OUTPUT,
+    SeedList,
+    Target,
+    is_plain,
+    opened_list,
+    refusing,
+)
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import NORMAL
 from trio_crawler.cli.results import Results
@@ -91,7 +99,12 @@ async def _main(options: CrawlOptions) -> int:
             opened = exports(options, **how, whole=not lasting, but=["--jsonl"] * streams)
             files = [*map(stack.enter_context, opened)]
             if options.warc is not None and plan.warc is not None and not lasting:
-                files.append(stack.enter_context(archive(options.warc, plan.warc)))
+                with refusing(f"cannot write --warc {options.warc}"):
+                    # Only its owner may read it: answers to a login may be in it.
+                    target = Target(options.warc, PRIVATE)
+                warc = plan.warc
+                written = Export(options.warc, target, warc.records, warc.head(), warc.rest)
+                files.append(stack.enter_context(written))
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened_list(path))
             color = colored(options.color, sys.stderr)

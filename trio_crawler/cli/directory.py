@@ -159,9 +159,7 @@ def settings_of(options: CrawlOptions, plan: Plan) -> dict[str, Any]:
 
 def _relative(path: str | None, directory: str | os.PathLike[str]) -> str | None:
     """Return a path relative to the directory: both may be moved together."""
-    if path is None:
-        return None
-    return os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+    return path and os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
 
 
 def protect_crawl_files(

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import trio
 
 from trio_crawler import Outcome, Page, report
-from trio_crawler.cli.files import PRIVATE, SHARED, Draft, Target, place_of, refusing, target_of
+from trio_crawler.cli.files import SHARED, Draft, Target, place_of, refusing, target_of
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import requested
 from trio_crawler.cli.shared_options import ReportOptions
@@ -195,13 +195,6 @@ def exports(
                 encode = partial(lambda entry, outcome: entry(outcome, named(outcome)), entry)
                 head = b""
             yield Export(path, target, encode, head, whole=whole or live)
-
-
-def archive(path: str, warc: report.Warc) -> Export:
-    """Open an archive, which only its owner may read: answers to a login may be in it."""
-    with refusing(f"cannot write --warc {path}"):
-        target = Target(path, PRIVATE)
-        return Export(path, target, warc.records, warc.head(), warc.rest)
 
 
 def _line(outcome: Outcome, shown: Outcome) -> bytes:

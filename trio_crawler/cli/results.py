@@ -269,6 +269,7 @@ class Check:
                 target = target_of(path, options.directory)
             stack.callback(target.drop)
             self._files[flag] = path, target
+        self._path_of = (lambda url: None) if folder is None else folder.path_of
         self._verdicts = _verdicts(options)
         self._baseline: check.Baseline | None = None
         if options.baseline is not None:
@@ -385,9 +386,6 @@ class Check:
     def shown(self, url: str) -> str:
         """Return the text to show for a URL: the path of a file in the folder."""
         return self._path_of(url) or url
-
-    def _path_of(self, url: str) -> str | None:
-        return None if self._folder is None else self._folder.path_of(url)
 
 
 def _verdicts(options: SharedOptions) -> check.Verdicts:

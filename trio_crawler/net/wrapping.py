@@ -120,21 +120,32 @@ class Recorder:
 
     async def record(self, job: Job, answer: Response | Fault, began: float) -> None:
         """Record the answer to a job; a Fault drops the exchange of the page's last attempt."""
-        if job.repeat:
+        page, key = job.purpose is Purpose.PAGE, (job.url, job.again)
+        if job.repeat or not (page or job.purpose in _RECORDED):
             return
-        if job.purpose is Purpose.PAGE:
-            if isinstance(answer, Fault):
-                self._pages.pop((job.url, job.again), None)
-            else:
-                # The body of a redirect is kept: its outcome has no body.
-                body = answer.body if answer.status in REDIRECTS else b""
-                self._pages[job.url, job.again] = _exchange(job, answer, began, body)
-        elif job.purpose in _RECORDED and isinstance(answer, Response):
-            exchange = _exchange(job, answer, began, answer.body)
-            if exchange.size < LARGE:
-                self._encoded.append(self._encode(exchange))
-            else:
-                self._encoded.append(await trio.to_thread.run_sync(self._encode, exchange))
+        if isinstance(answer, Fault):
+            if page:
+                self._pages.pop(key, None)
+            return
+        # The body of a redirect is kept: its outcome has no body.
+        body = b"" if page and answer.status not in REDIRECTS else answer.body
+        exchange = Exchange(
+            job.url,
+            job.purpose,
+            began,
+            answer.request,
+            answer.status,
+            answer.headers,
+            len(answer.body),
+            body,
+            job.validator,
+        )
+        if page:
+            self._pages[key] = exchange
+        elif exchange.size < LARGE:
+            self._encoded.append(self._encode(exchange))
+        else:
+            self._encoded.append(await trio.to_thread.run_sync(self._encode, exchange))
 
 
 def recording(fetch: Fetch, recorder: Recorder) -> Fetch:
@@ -148,17 +159,3 @@ def recording(fetch: Fetch, recorder: Recorder) -> Fetch:
         return answer
 
     return recorded
-
-
-def _exchange(job: Job, answer: Response, began: float, body: bytes) -> Exchange:
-    return Exchange(
-        job.url,
-        job.purpose,
-        began,
-        answer.request,
-        answer.status,
-        answer.headers,
-        len(answer.body),
-        body,
-        job.validator,
-    )

@@ -248,12 +248,12 @@ def checks_by_host(ledger: Ledger) -> Counter[str]:
 
 
 def _figures(host: HostCounts) -> str:
-    parts = [count(host.pages, "page"), size(host.bytes)]
-    if host.failures:
-        parts.append(count(host.failures, "error"))
-    parts.append(f"{duration(host.seconds)} in all")
-    if host.pages:
-        parts.append(f"{duration(host.mean)} a page")
+    parts = [
+        *(count(host.pages, "page"), size(host.bytes)),
+        *([count(host.failures, "error")] if host.failures else []),
+        f"{duration(host.seconds)} in all",
+        *([f"{duration(host.mean)} a page"] if host.pages else []),
+    ]
     return ", ".join(parts)
 
 

@@ -286,19 +286,17 @@ class Tables:
     def _hosts(self) -> list[list[Any]]:
         """Return the hosts: pages, bytes, errors, seconds, mean and delay."""
         rows = sorted(self._summary.hosts.items(), key=lambda each: (-each[1].pages, each[0]))
-        told = []
-        for name, counts in rows[:_MOST_HOSTS]:
+        known = self._facts.hosts
+        return [
+            [
+                *(visible(name), each.pages, each.bytes, each.failures),
+                *(round(each.seconds, 3), round(each.mean, 3)),
+                known[name].delay if name in known else 0,
+            ]
+            for name, each in rows[:_MOST_HOSTS]
             # Not a folder that has no URL.
-            if not NOWHERE.endswith(f"{name}/"):
-                host = self._facts.hosts.get(name)
-                took = round(counts.seconds, 3), round(counts.mean, 3)
-                told.append(
-                    [
-                        *(visible(name), counts.pages, counts.bytes, counts.failures),
-                        *(*took, host.delay if host else 0),
-                    ]
-                )
-        return told
+            if not NOWHERE.endswith(f"{name}/")
+        ]
 
     def _not_checked(self) -> list[dict[str, Any]]:
         """Return what a check did not ask for, by kind and reason, with the links it lists."""
@@ -315,14 +313,14 @@ class Tables:
 
     def _changed(self) -> dict[str, Any] | None:
         """Return what has changed since the last walk; None if there was none."""
-        rows, alike = [], 0
-        for each in self._changes:
-            if each.kind == "unchanged":
-                alike += 1
-            else:
-                rows.append([each.kind, self.url(each.url), self.text(each.detail)])
-        known = rows or alike
-        return {"since": date_of(self._since), "unchanged": alike, "list": rows} if known else None
+        every = list(self._changes)
+        rows = [
+            [each.kind, self.url(each.url), self.text(each.detail)]
+            for each in every
+            if each.kind != "unchanged"
+        ]
+        told = {"since": date_of(self._since), "unchanged": len(every) - len(rows), "list": rows}
+        return told if every else None
 
     def worst(self, problems: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         """Return the code, the URL and the number of links of the faults that most links have."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -71,31 +72,23 @@ def heading(facts: CrawlFacts, verdict: str) -> list[str]:
 # Problems.
 
 
-def redirects(found: FirstItems[tuple[str, int, int, str]], urls: TextList) -> list[str]:
-    """List redirects with their targets."""
-    lines = (
+def lists(of: Summary) -> list[Callable[[], list[str]]]:
+    """Return the sections of redirects, flaws, bodies that were cut, and duplicates."""
+    urls = of.urls
+    redirects = (
         f"{status} {readable(url)} -> {readable(urls[target])}"
         + (f" ({reason})" if reason else "")
-        for url, status, target, reason in found.items
+        for url, status, target, reason in of.redirects.items
     )
-    return section("Redirects", found, lines)
-
-
-def flaws(found: FirstItems[tuple[str, str]]) -> list[str]:
-    """List the pages that have flaws, with the flaws."""
-    return section("Flaws", found, (f"{why} {readable(url)}" for url, why in found.items))
-
-
-def not_read_whole(found: FirstItems[tuple[str, int]]) -> list[str]:
-    """List the pages whose bodies were cut at the limit of the fetch, with the bytes read."""
-    lines = (f"{size(read)} read of {visible(url)}" for url, read in found.items)
-    return section("Not read whole", found, lines, ": --max-bytes sets the limit")
-
-
-def duplicates(found: FirstItems[tuple[str, int]], urls: TextList) -> list[str]:
-    """List the pages that are a duplicate of another one."""
-    lines = (f"{readable(url)} = {readable(urls[first])}" for url, first in found.items)
-    return section("Duplicates", found, lines)
+    flaws = (f"{why} {readable(url)}" for url, why in of.flaws.items)
+    cut = (f"{size(read)} read of {visible(url)}" for url, read in of.cut.items)
+    same = (f"{readable(url)} = {readable(urls[first])}" for url, first in of.duplicates.items)
+    return [
+        partial(section, "Redirects", of.redirects, redirects),
+        partial(section, "Flaws", of.flaws, flaws),
+        partial(section, "Not read whole", of.cut, cut, ": --max-bytes sets the limit"),
+        partial(section, "Duplicates", of.duplicates, same),
+    ]
 
 
 # Sitemaps.

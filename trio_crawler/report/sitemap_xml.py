@@ -41,7 +41,11 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     check_kind("outcome", outcome, Outcome, "an outcome")
     if (
         not isinstance(outcome, Page)
-        or not _is_indexable(outcome)
+        or not is_html(outcome.content_type)
+        or not (outcome.ok or outcome.status == _NOT_MODIFIED)
+        or (outcome.canonical and seen_key(outcome.canonical) != seen_key(outcome.url))
+        or outcome.duplicate_of
+        or "noindex" in outcome.robots
         or len(outcome.url) > _MAX_URL_LENGTH
         # XML cannot represent most control characters.
         or not outcome.url.isprintable()
@@ -51,14 +55,6 @@ def sitemap_entry(outcome: Outcome) -> bytes:
     changed = parse_http_date(outcome.headers.get("last-modified", ""))
     when = f"<lastmod>{changed:%Y-%m-%dT%H:%M:%SZ}</lastmod>" if changed else ""
     return f"<url><loc>{url}</loc>{when}</url>\n".encode()
-
-
-def _is_indexable(page: Page) -> bool:
-    """Whether a search engine may list a page."""
-    if not is_html(page.content_type) or not (page.ok or page.status == _NOT_MODIFIED):
-        return False
-    other = page.canonical and seen_key(page.canonical) != seen_key(page.url)
-    return not (other or page.duplicate_of or "noindex" in page.robots)
 
 
 @public("trio_crawler.report")

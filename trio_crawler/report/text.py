@@ -214,10 +214,7 @@ class Report:
         parts: list[_Section] = [
             lambda: self._broken(facts, paint, worst),
             lambda: broken.given_up(summary, full),
-            lambda: sections.redirects(summary.redirects, summary.urls),
-            lambda: sections.flaws(summary.flaws),
-            lambda: sections.not_read_whole(summary.cut),
-            lambda: sections.duplicates(summary.duplicates, summary.urls),
+            *sections.lists(summary),
             lambda: sections.sitemaps(facts.sitemaps, limit, self._why),
             lambda: sections.pages("Orphans", sections.orphans(join, facts), limit, early),
             lambda: sections.pages("Unlisted", sections.unlisted(ledger, facts), limit, early),

@@ -130,7 +130,15 @@ class Wire:
         self._reused += reused
         while True:
             if connection is None:
-                connection = await self._opened(origin, progress, stream)
+                if stream is None:
+                    with trio.CancelScope(deadline=progress.deadline):
+                        stream = await self.open(origin, progress)
+                    if stream is None:
+                        raise FetchError(Reason.TIMEOUT, "the deadline has passed", progress.phase)
+                self._made += 1
+                if self._closed:
+                    stream.close()
+                connection = self.connector.connection(origin, stream)
             deadlines = self._busy[connection] = progress.deadlines
             if deadlines is not None:
                 deadlines.add(connection, progress.deadline, self._drop)
@@ -145,7 +153,7 @@ class Wire:
             except BaseException:
                 self._drop(connection)
                 raise
-            connection, reused = None, False
+            connection, stream, reused = None, None, False
             self._retried += 1
             await progress.wait_for_turn()
 
@@ -183,20 +191,6 @@ class Wire:
         if found:
             self.close(connection)
         return found
-
-    async def _opened(
-        self, origin: Origin, progress: Progress, stream: Stream | None
-    ) -> Connection:
-        """Return a new connection, over a given stream to the origin if there is one."""
-        if stream is None:
-            with trio.CancelScope(deadline=progress.deadline):
-                stream = await self.open(origin, progress)
-            if stream is None:
-                raise FetchError(Reason.TIMEOUT, "the deadline has passed", progress.phase)
-        self._made += 1
-        if self._closed:
-            stream.close()
-        return self.connector.connection(origin, stream)
 
     async def open(
         self,

@@ -69,11 +69,19 @@ class Http2Wire:
         self._retried += bool(progress.repeats)
         if origin[0] != "https" or progress.http1 or origin in self._without:
             return await self.wire.ask(origin, request, progress, max_bytes, bodiless=bodiless)
-        found = await self._ready(origin, progress)
-        if not isinstance(found, Http2Connection):
-            return await self.wire.ask(
-                origin, request, progress, max_bytes, bodiless=bodiless, stream=found
-            )
+        alone = progress.repeats >= ALONE_AFTER
+        while True:
+            found = await self._connection(origin, progress, alone)
+            if not isinstance(found, Http2Connection):
+                return await self.wire.ask(
+                    origin, request, progress, max_bytes, bodiless=bodiless, stream=found
+                )
+            if progress.turn is None or progress.turn.is_held:
+                break
+            # Others may use it meanwhile, or the server may end it: it is looked for again.
+            self._put_back(found)
+            await progress.wait_for_turn()
+        found.alone = alone
         self._reused += found.started > 0
         block, limit = block_of(request), max_bytes + FRAMING_BYTES
         stream = found.begin(block, progress, limit, bodiless=bodiless)
@@ -120,26 +128,13 @@ class Http2Wire:
             pass
         await self.wire.aclose()
 
-    async def _ready(self, origin: Origin, progress: Progress) -> Http2Connection | Stream | None:
+    async def _connection(
+        self, origin: Origin, progress: Progress, alone: bool
+    ) -> Http2Connection | Stream | None:
         """Return a connection on which a request may begin at this moment.
 
         For a server without HTTP/2 return a new stream to it, or None.
         """
-        alone = progress.repeats >= ALONE_AFTER
-        while True:
-            connection = await self._connection(origin, progress, alone)
-            if not isinstance(connection, Http2Connection):
-                return connection
-            if progress.turn is None or progress.turn.is_held:
-                connection.alone = alone
-                return connection
-            # Others may use it meanwhile, or the server may end it: it is looked for again.
-            self._put_back(connection)
-            await progress.wait_for_turn()
-
-    async def _connection(
-        self, origin: Origin, progress: Progress, alone: bool
-    ) -> Http2Connection | Stream | None:
         if len(self._sites) > MAX_ORIGINS:
             self._sites = {
                 key: site for key, site in self._sites.items() if site[0] or site[1].locked()
