@@ -540,7 +540,7 @@ def test_a_section_that_fails_is_told_in_its_place_and_all_else_is_written(
     names = ("csv", "junit", "sarif", "markdown", "json")
     words = [f"--{name}={tmp_path / name}" for name in names]
     with threaded_raw_server({"/": html("/old"), "/old": redirect("/new"), "/new": html()}) as web:
-        monkeypatch.setattr(sections, "redirects", fail)
+        monkeypatch.setattr(sections, "slowest", fail)
         monkeypatch.setattr(check_text, "_codes", fail)
         monkeypatch.setitem(WRITERS, "--sarif", fail)
         assert here(web.url, "--check", "all", "-o", kept, *words) == 1
