@@ -62,10 +62,14 @@ def to_markdown(
     for part in _head(list(pages.values()), facts):
         left -= len(part)
         yield part
-    ranked = sorted(pages, key=lambda page: (*_weight(pages[page]), page is not None, page or ""))
+    faults = {
+        page: sum(each.verdict is Verdict.FAULT for each in found) for page, found in pages.items()
+    }
     written = 0
-    for page in ranked:
-        table = _table(page, pages[page], path_of)
+    for page, found in sorted(
+        pages.items(), key=lambda item: (-faults[item[0]], -len(item[1]), item[0] or "")
+    ):
+        table = _table(page, found, path_of)
         heading = next(table)
         for number, row in enumerate(table):
             size = len(row) + (0 if number else len(heading))
@@ -127,11 +131,6 @@ def _link(finding: Finding, path_of: Callable[[str], str | None]) -> str:
     quoted = quote(target, safe=_IN_TARGET, errors="replace").replace("##", "#%23")
     quoted = quoted.replace("&", "&amp;")
     return f"[{shown}](<{quoted}>)"
-
-
-def _weight(findings: list[Finding]) -> tuple[int, int]:
-    faults = sum(finding.verdict is Verdict.FAULT for finding in findings)
-    return -faults, faults - len(findings)
 
 
 def escaped(text: str) -> str:

@@ -199,12 +199,8 @@ def _by(found: Sequence[Finding], key: Callable[[Finding], str | None]) -> list[
     """Return the findings in groups, those with the most faults first."""
     ordered = sorted(found, key=lambda each: key(each) or "")
     groups = [(name, list(rows)) for name, rows in groupby(ordered, key)]
-    return sorted(groups, key=_rank)
-
-
-def _rank(group: _Group) -> tuple[int, int, str]:
-    faults = sum(each.verdict is Verdict.FAULT for each in group[1])
-    return -faults, -len(group[1]), group[0] or ""
+    faults = {name: sum(each.verdict is Verdict.FAULT for each in rows) for name, rows in groups}
+    return sorted(groups, key=lambda each: (-faults[each[0]], -len(each[1]), each[0] or ""))
 
 
 def _listed(

@@ -302,11 +302,10 @@ class _ReferrerFinder:
         for source, target in zip(*pairs, strict=True):
             known = chosen.setdefault(source, target)
             if known != target:
-                chosen[source] = min(known, target, key=self._rank)
+                chosen[source] = min(
+                    known, target, key=lambda each: (self._paths[each].hops, self._url(each))
+                )
         return chosen
-
-    def _rank(self, target: int) -> tuple[int, str]:
-        return self._paths[target].hops, self._url(target)
 
     def _referrer(self, page: str | None, target: int) -> Referrer:
         hops = self._paths[target].hops

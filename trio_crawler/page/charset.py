@@ -163,8 +163,11 @@ def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]
     if body.isascii() and encoding not in _NOT_ASCII:
         # ▶ For 90 KB this takes 17 us, and a table for single bytes 126.
         return body.decode("ascii"), True
-    if cut:
-        body = _without_incomplete(body, encoding)
+    if cut and encoding in _MULTI_BYTE:
+        decoder = _codec(encoding).incrementaldecoder("ignore")
+        decoder.decode(body)
+        held, _ = decoder.getstate()
+        body = body[: len(body) - len(held)]
     for bom, name in _BOMS:
         if encoding == name and body.startswith(bom):
             body = body[len(bom) :]
@@ -179,16 +182,6 @@ def decode(body: bytes, encoding: str, *, cut: bool = False) -> tuple[str, bool]
         return body.decode(codec), True
     except UnicodeDecodeError:
         return body.decode(codec, "replace"), False
-
-
-def _without_incomplete(body: bytes, encoding: str) -> bytes:
-    """Return a body without the bytes of an incomplete character at its end."""
-    if encoding not in _MULTI_BYTE:
-        return body
-    decoder = _codec(encoding).incrementaldecoder("ignore")
-    decoder.decode(body)
-    held, _ = decoder.getstate()
-    return body[: len(body) - len(held)]
 
 
 def chunk_decoder(encoding: str) -> Callable[[bytes], str]:
