@@ -1,9 +1,7 @@
 """The network: fetch URLs over connections that are reused while that is safe.
 
 Public are `CookieStore`, for the cookies of an `HttpFetch`; `FolderFetch`, for a folder of files;
-`Wire`, the HTTP/1.1 client that an `HttpFetch` uses; `Security`, the
-certificates that both accept; three kinds of statistics; and
-`wrapping`, for a fetch that calls another one.
+two kinds of statistics; and `wrapping`, for a fetch that calls another one.
 """
 
 import lazy_loader
