@@ -823,8 +823,8 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
 }
 
 /* The URL of a page, its directory, the cache of the links there, and the URLs that all directories
- * share, NULL if they share none; `decode` decodes a href with references, `other` makes the URL of a href that is not simple, with that of
- * the page, and `room` is how many characters the URLs may have. */
+ * share, NULL if they share none; `decode` decodes a href with references, `other` makes the URL of a
+ * href that is not simple, with that of the page, and `room` is how many characters the URLs may have. */
 typedef struct {
     PyObject *decode, *own, *home, *known, *shared, *other;
     Py_ssize_t root, longest, most, room;
