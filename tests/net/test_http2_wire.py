@@ -933,3 +933,38 @@ async def test_requests_that_wait_for_a_connection_get_one_if_its_opener_is_canc
             nursery.start_soon(cancelled_at, checkpoint, partial(asked.one, "leaf1"))
             await trio.lowlevel.checkpoint()
             await asked.assert_good(at_once=4)
+
+
+async def test_while_a_connection_has_room_no_request_waits_for_another_to_be_opened(
+    server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    looked_up: list[str] = []
+    again = trio.Event()
+
+    async def once(host: str, port: int) -> Sequence[str]:
+        if looked_up:
+            again.set()
+            await trio.sleep_forever()
+        looked_up.append(host)
+        return ["127.0.0.1"]
+
+    async with two.two_server(GOOD, server_tls) as server:
+        wire = Wired(allow_private=["127.0.0.1"], security=Security(client_tls), resolve=once)
+        http2 = Http2Wire(wire)
+        fetch = over(WireAdapter(requests(), http2))
+        origin = ("https", "h.test", server.port)
+        request = b"GET /leaf1 HTTP/1.1\r\nHost: h.test\r\n\r\n"
+        held, _, _ = await http2.ask(origin, request, Progress("h.test"), 10**7)
+        async with trio.open_nursery() as nursery:
+            alone = Progress("h.test")
+            alone.repeats = ALONE_AFTER
+            nursery.start_soon(http2.ask, origin, request, alone, 10**7)
+            await again.wait()
+            with trio.fail_after(10):
+                answer = await fetch(Job(f"https://h.test:{server.port}/leaf2"))
+            nursery.cancel_scope.cancel()
+        http2.release(held)
+        await http2.aclose()
+        await until(lambda: server.open == 0)
+    assert isinstance(answer, Response), answer
+    assert answer.body == b"leaf2" * 50

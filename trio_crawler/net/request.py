@@ -207,7 +207,7 @@ def _logins(auth: Auth | None, origins: Collection[str]) -> dict[str, Fields]:
 
 
 def _by_origin(argument: str, given: Mapping[str, _T], what: str) -> dict[str, _T]:
-    """Return the values by the origins of their URLs, of which each has one."""
+    """Return the value of each origin. Raises ArgumentError if an origin has two."""
     check_kind(argument, given, Mapping, "a mapping from the URLs of origins")
     found = dict[str, _T]()
     for url, value in given.items():

@@ -263,7 +263,7 @@ class SharedFrontier:
                 await self._leave()  # noqa: ASYNC102 - it shields itself
 
     async def _leave(self) -> None:
-        """Give all hosts and jobs back to the store, so that other workers get them at once."""
+        """Return all hosts and jobs to the store. Other workers get them at once."""
         with trio.move_on_after(_LEAVING, shield=True):
             await self._store.call("leave", packed(self._name))
 

@@ -140,14 +140,20 @@ class Http2Wire:
                 key: site for key, site in self._sites.items() if site[0] or site[1].locked()
             }
         active, opening = self._sites.setdefault(origin, ([], trio.Lock()))
+
+        def with_room() -> Http2Connection | None:
+            return next((each for each in active if each.room > 0 and not alone), None)
+
+        # Before the lock, too: the task that has it may wait for its connection for long.
+        if (connection := with_room()) is not None:
+            return connection
         progress.phase = Phase.CONNECT
         async with opening:
             if self._closed:
                 raise no_answer(progress.server, Phase.CONNECT)
             if origin in self._without:
                 return None
-            connection = next((each for each in active if each.room > 0 and not alone), None)
-            if connection is not None:
+            if (connection := with_room()) is not None:
                 return connection
             connection = self._pool.pop(origin)
             if connection is None:
