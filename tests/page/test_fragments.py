@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from cases import for_each
@@ -145,3 +146,13 @@ def test_places_are_those_of_the_tree_of_lexbor(text):
 def test_no_text_raises(text, xml):
     assert read_targets(text, xml=xml) is not None
     assert len(fragment_keys(text)) <= 4
+
+
+def test_ids_as_long_as_pages_are_not_kept():
+    tracemalloc.start()
+    for number in range(40):
+        name = f"{number}{'x' * 100_000}"
+        assert read_targets(f'<p id="{name}">') == {key_of(name)}
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000

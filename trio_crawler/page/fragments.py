@@ -76,19 +76,27 @@ def names_place(fragment: str) -> bool:
 
 def key_of(name: str) -> int:
     """Return the 64-bit key of an id, the same in each run."""
-    return int.from_bytes(_digest(name), "little")
+    (key,) = keys_of((name,))
+    return key
 
 
 def keys_of(names: Iterable[str]) -> frozenset[int]:
     """Return the keys of ids."""
-    keys = array("Q", b"".join(map(_digest, names)))
+    digests = [
+        _digest(name) if len(name) <= _LONGEST else _digest.__wrapped__(name) for name in names
+    ]
+    keys = array("Q", b"".join(digests))
     if sys.byteorder == "big":
         keys.byteswap()
     return frozenset(keys)
 
 
 # ▶ Most fragments are ids, and the pages of a site have many ids in common: the keys of Apache's
-# documentation take a quarter of the time.
+# documentation take a quarter of the time. One id may have all of a page's 10 MiB, so that long
+# ones are not kept.
+_LONGEST = 256
+
+
 @lru_cache(32_768)
 def _digest(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
