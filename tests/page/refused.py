@@ -35,8 +35,7 @@ def read() -> object:
     """Digest the text of a page."""
     compiled, signals = accelerator.text, text_digest._SIGNALS
     assert compiled is not None
-    text, hints = compiled.decoded(compiled.visible(SOURCE)), compiled.hints(signals)
-    return compiled.words(text, signals, hints, 10, bytes.upper)
+    return compiled.words(SOURCE, signals, compiled.hints(signals), 10, bytes.upper)
 
 
 def main(reader: Callable[[], object]) -> None:

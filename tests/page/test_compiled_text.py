@@ -32,33 +32,32 @@ def compiled() -> accelerator.Text:
 
 
 @for_each(
-    "source, visible",
+    "source",
     [
-        ("a<!-- x -->b<!-->c-->d", b"a b d"),
-        ("a<!-->b", b"a "),
-        ("a<SCRIPT><p></scripts></Script x>b<style_>c", b"a b\x0bc"),
-        ("<p title='<script>'></script>b", b"\x0b"),
-        ("<<b>c", b"\x0bc"),
-        ("<<!-- x -->b>c", b"< b>c"),
-        ("a < b <> <", b"a < b <> <"),
-        ("<b", b"\x0b"),
+        "a<!-- x -->b<!-->c-->d",
+        "a<!-->b",
+        "a<SCRIPT><p></scripts></Script x>b<style_>c",
+        "<p title='<script>'></script>b",
+        "<<b>c",
+        "<<!-- x -->b>c",
+        "a < b <> <",
+        "<b",
+        "&#64;&#x41&#XE9;&#8217;&#38;#64; & &# &#x; &amp; a&#32;b&#11;c&#60;b>",
     ],
 )
-def test_the_visible_text_is_what_the_expressions_leave(compiled, source, visible):
-    assert compiled.visible(source.encode()) == visible
-    in_python = text_digest._TAG.sub(b"\x0b", text_digest._UNSEEN.sub(b" ", source.encode()))
-    assert in_python == visible
+def test_a_text_is_that_which_the_expressions_leave(source, monkeypatch):
+    found = text_digest._words(source.encode(), xml=False)
+    monkeypatch.setattr(accelerator, "text", None)
+    assert found == text_digest._words(source.encode(), xml=False)
 
 
-def test_numeric_references_are_decoded_once(compiled):
-    assert compiled.decoded(b"&#64;&#x41&#XE9;&#8217;&#38;#64; & &# &#x; &amp;") == (
-        "@Aé\u2019&#64; & &# &#x; &amp;".encode()
-    )
-
-
-@for_each("other", ["0", "31", "127", "x80", "55296", "xFFFE", "x110000", "9" * 99])
-def test_a_reference_that_means_another_character_is_left_to_python(compiled, other):
-    assert compiled.decoded(f"a&#64;&#{other};".encode()) is None
+def test_every_number_of_a_character_means_what_it_means_in_python(monkeypatch):
+    bounds = (0xD800, 0xE000, 0xFFFE, 0x10000, 0x110000, 10**8, 10**9, 2**32, 9**99)
+    numbers = (*range(0x900), *range(0x900, 0x120000, 97), *bounds, *(n - 1 for n in bounds))
+    source = " ".join(f"&#{number};" for number in numbers).encode()
+    found = text_digest._words(source, xml=False)[0]
+    monkeypatch.setattr(accelerator, "text", None)
+    assert found == text_digest._words(source, xml=False)[0]
 
 
 def test_only_parts_that_an_expression_can_change_are_returned(compiled):
@@ -73,10 +72,10 @@ def test_only_parts_that_an_expression_can_change_are_returned(compiled):
 @for_each("count", [1, 127, 128, 129, 1_000, 50_000])
 @for_each("distinct", [1, 7, 100_000])
 def test_blocks_are_grouped_as_in_python(count, distinct, monkeypatch):
-    visible = b"\x0b".join(b"text %d" % (number % distinct) for number in range(count))
-    *_, blocks = text_digest._words(visible)
+    source = b"<p>".join(b"text %d" % (number % distinct) for number in range(count))
+    *_, blocks = text_digest._words(source, xml=False)
     monkeypatch.setattr(accelerator, "text", None)
-    assert blocks == text_digest._blocks(visible)
+    assert blocks == text_digest._words(source, xml=False)[2]
     assert 2 <= len(blocks) <= 2 * text_digest.MOST_BLOCKS
 
 
@@ -108,7 +107,7 @@ def test_no_text_of_10_mib_takes_long(piece):
     body = (piece * (10 * 1024 * 1024 // len(piece))).encode()
     started = time.process_time()
     for before in (b"", b"<script>", b"<p "):
-        text_digest._words(text_digest.visible_text(before + body, xml=False))
+        text_digest._words(before + body, xml=False)
     assert time.process_time() - started < 12
 
 
@@ -117,10 +116,9 @@ def test_other_threads_run_while_a_large_text_is_read(compiled):
     hints = compiled.hints(signals)
     before = sys.getswitchinterval()
     for of_large in (
-        lambda: compiled.visible(b"<p>" * 1_000_000),
         lambda: compiled.outline(b"<p>" * 1_000_000),
-        lambda: compiled.decoded(b"&#64;" * 1_000_000),
-        lambda: compiled.words(b"a\v" * 1_000_000, signals, hints, 10, bytes),
+        lambda: compiled.words(b"<p>" * 1_000_000, signals, hints, 10, bytes),
+        lambda: compiled.words(b"a " * 1_000_000, signals, hints, 10, bytes),
     ):
         gate, ran = threading.Lock(), threading.Event()
         gate.acquire()
@@ -160,8 +158,6 @@ def test_no_memory_is_lost_by_a_text(traced):
 
 
 def test_wrong_arguments_are_refused(compiled):
-    with pytest.raises(TypeError, match="bytes"):
-        compiled.visible("text")
     with pytest.raises(TypeError, match="bytes"):
         compiled.outline("text")
     signals = frozenset({b"views"})

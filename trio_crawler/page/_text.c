@@ -12,11 +12,12 @@
 #endif
 
 #define LARGE (64 * 1024) /* bytes; for more the lock of the interpreter is released */
-#define SLICE 4096        /* words, after which other threads may run */
+#define SLICE 4096        /* words and tags, after which other threads may run */
 #define BREAK '\v'        /* stands for a tag */
 #define MAX_WORD 12       /* bytes of the longest signal */
 #define HINTS 8192        /* bytes of a set of bits */
 #define MAX_BLOCKS 128    /* of one page */
+#define RING 16           /* more than `around` */
 
 typedef unsigned char byte;
 
@@ -66,7 +67,6 @@ static const byte *after_unseen(const byte *at, const byte *end)
         while (at < end && (at - text < 3 || at[-2] != '-' || at[-3] != '-'));
         return at;
     }
-    /* Most tags are none of these. */
     byte first = end - at > 1 ? lower(at[1]) : 0;
     if (first != 's' && first != 'n' && first != 't') return NULL;
     for (size_t each = 0; each < sizeof NAMES / sizeof *NAMES; each++) {
@@ -90,6 +90,40 @@ static const byte *after_tag(const byte *at, const byte *end)
     return after(close, end);
 }
 
+#define count_zeros __builtin_ctzll
+
+#ifdef __SSE2__
+/* Return the bits of those of 16 bytes that are `c`. */
+static unsigned bits_of(__m128i text, byte c)
+{
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c)));
+}
+
+/* Return the end of a usual tag at a "<"; NULL if it has to be read: if it may be unseen, or has a
+ * "<" inside. */
+static inline const byte *after_usual_tag(const byte *at, const byte *end)
+{
+    if (end - at < 16) return NULL;
+    byte first = lower(at[1]), second = lower(at[2]);
+    switch (first) {
+    case 'n': if (second == 'o') return NULL; break;
+    case 's': if (second == 'c' || second == 't') return NULL; break;
+    case 't': if (second == 'e' || second == 'i') return NULL; break;
+    default: if (first != '/' && (first < 'a' || first > 'z')) return NULL;
+    }
+    /* Most tags are so short that a call of `memchr` takes longer. */
+    for (at++; end - at >= 16; at += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)at);
+        unsigned closed = bits_of(text, '>');
+        if (bits_of(text, '<') & (closed ^ (closed - 1))) break;
+        if (closed) return at + count_zeros(closed) + 1;
+    }
+    return NULL;
+}
+#else
+static const byte *after_usual_tag(const byte *at, const byte *end) { return NULL; }
+#endif
+
 /* Return where the text goes on after a "<". What stands for all between is a space for what is unseen,
  * a break for a tag, or the "<" itself. */
 static const byte *after_open(const byte *open, const byte *end, byte *stands)
@@ -103,53 +137,6 @@ static const byte *after_open(const byte *open, const byte *end, byte *stands)
     return after_tag(next, end);
 }
 
-#define count_zeros __builtin_ctzll
-
-#ifdef __SSE2__
-/* Return the bits of those of 16 bytes that are `c`. */
-static unsigned bits_of(const byte *at, byte c)
-{
-    __m128i text = _mm_loadu_si128((const __m128i *)at);
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c)));
-}
-#endif
-
-/* Write the text of a page with a space for what is unseen and a break for each tag. */
-static byte *write_visible(const byte *at, const byte *end, byte *out)
-{
-    while (at < end) {
-        const byte *open = NULL;
-#ifdef __SSE2__
-        /* Most texts and tags are so short that a call for each takes longer. */
-        if (end - at >= 48) {
-            unsigned found = bits_of(at, '<');
-            memcpy(out, at, 16);
-            if (found) {
-                open = at + count_zeros(found);
-                out += open - at;
-                byte first = open[1] | 0x20;
-                found = bits_of(open + 1, '>');
-                if (found && (first == '/' || (first >= 'a' && first <= 'z'))
-                    && first != 's' && first != 'n' && first != 't'
-                    && !(bits_of(open + 1, '<') & (found ^ (found - 1)))) {
-                    at = open + 2 + count_zeros(found);
-                    *out++ = BREAK;
-                    continue;
-                }
-            }
-        }
-#endif
-        if (open == NULL) {
-            open = find(at, end, '<');
-            memcpy(out, at, open - at);
-            out += open - at;
-        }
-        if (open == end) break;
-        at = after_open(open, end, out++);
-    }
-    return out;
-}
-
 /* Numeric references. */
 
 static int digit_of(byte c, int base)
@@ -159,55 +146,38 @@ static int digit_of(byte c, int base)
     return base == 16 && letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* Write a code point in UTF-8. It is below 0xD800. */
+/* Return the end of the reference at an "&" that `_NUMERIC` matches, and its character; NULL if there
+ * is none. */
+static const byte *after_reference(const byte *at, const byte *end, uint32_t *point)
+{
+    /* Old pages use the numbers of windows-1252. */
+    static const uint16_t OLD[32] = {
+        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021,
+        0x2C6, 0x2030, 0x160, 0x2039, 0x152, 0x8D, 0x17D, 0x8F,
+        0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
+        0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x9D, 0x17E, 0x178,
+    };
+    int base = end - at > 2 && lower(at[2]) == 'x' ? 16 : 10;
+    const byte *digit = at + (base == 16 ? 3 : 2);
+    if (digit >= end || at[1] != '#' || digit_of(*digit, base) < 0) return NULL;
+    for (*point = 0; digit < end && digit_of(*digit, base) >= 0; digit++)
+        if (*point < 0x110000) *point = base * *point + digit_of(*digit, base);
+    if (*point == 0 || *point >= 0x110000 || *point >> 11 == 0xD800 >> 11) *point = 0xFFFD;
+    if (*point >> 5 == 0x80 >> 5) *point = OLD[*point & 0x1F];
+    return digit < end && *digit == ';' ? digit + 1 : digit;
+}
+
+/* Write a character in UTF-8. */
 static byte *write_point(byte *out, uint32_t point)
 {
     if (point < 0x80) {
         *out++ = point;
         return out;
     }
-    if (point < 0x800) *out++ = 0xC0 | point >> 6;
-    else {
-        *out++ = 0xE0 | point >> 12;
-        *out++ = 0x80 | (point >> 6 & 0x3F);
-    }
-    *out++ = 0x80 | (point & 0x3F);
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    *out++ = 0xFF80 >> more | point >> 6 * more;
+    while (more--) *out++ = 0x80 | (point >> 6 * more & 0x3F);
     return out;
-}
-
-/* Whether a reference to this code point means just that, and not another one or none. */
-static int is_plain(uint32_t point)
-{
-    return (point >= 0x20 && point < 0x7F) || (point >= 0xA0 && point < 0xD800);
-}
-
-/* Write a text with the characters that its numeric references mean: `_NUMERIC`. Return NULL if a
- * reference means another character than the one of that number. */
-static byte *write_decoded(const byte *at, const byte *end, byte *out)
-{
-    for (;;) {
-        const byte *reference = find(at, end, '&');
-        memcpy(out, at, reference - at);
-        out += reference - at;
-        if (reference == end) return out;
-        at = reference + 1;
-        const byte *digit = at + 1;
-        int base = 10;
-        if (end - at > 2 && *at == '#' && lower(at[1]) == 'x') {
-            base = 16;
-            digit++;
-        }
-        if (end - at < 2 || *at != '#' || digit >= end || digit_of(*digit, base) < 0) {
-            *out++ = '&';
-            continue;
-        }
-        uint32_t point = 0;
-        for (; digit < end && digit_of(*digit, base) >= 0; digit++)
-            if (point < 0x110000) point = base * point + digit_of(*digit, base);
-        if (!is_plain(point)) return NULL;
-        out = write_point(out, point);
-        at = digit < end && *digit == ';' ? digit + 1 : digit;
-    }
 }
 
 /* CRC-32 as zlib has it, of which 8 bytes are read at once. */
@@ -333,12 +303,21 @@ typedef struct {
     Py_ssize_t begin, end; /* bytes */
 } Span;
 
+/* The words of a page, with one space between them. */
 typedef struct {
-    Py_ssize_t around;       /* words that belong to a signal on both sides */
-    Span span;               /* the last one; begin is -1 if there is none */
-    Py_ssize_t end;          /* the number of the first word after it */
-    Array spans;
-} Around;
+    byte *text, *out;
+    byte *word;                /* where the current word begins; NULL between two */
+    Py_ssize_t count;          /* of the words before */
+    Py_ssize_t starts[RING];   /* the last words begin at these bytes of the text */
+    byte *block;               /* where the current block begins: the text between two tags */
+    int is_broken, has_signal; /* whether a tag is before the next word; of the block */
+    Py_ssize_t around;         /* words that belong to a signal on both sides */
+    Span span;                 /* the last one; begin is -1 if there is none */
+    Py_ssize_t span_end;       /* the number of the first word after it */
+    Array spans, sums;         /* parts around signals; the CRC-32 of each block */
+    PyObject *signals, *change;
+    const byte *hints;
+} Words;
 
 /* What may be volatile: COUNT alone, the others together with a word. */
 enum { COUNT = 1, DURATION = 2, MOMENT = 4 };
@@ -408,145 +387,149 @@ static int is_volatile(const byte *text, const byte *end)
     return numbers & words;
 }
 
-/* Keep the last span if it matters. Return whether there is memory. */
-static int close_span(Around *around, const byte *text)
+/* Keep the last span if it matters. Return whether it is done; else there is an exception. */
+static int close_span(Words *words)
 {
-    Span span = around->span;
-    if (span.begin < 0 || !is_volatile(text + span.begin, text + span.end)) return 1;
-    Span *kept = added(&around->spans, sizeof *kept);
-    if (kept != NULL) *kept = span;
-    return kept != NULL;
+    Span span = words->span;
+    if (span.begin < 0 || !is_volatile(words->text + span.begin, words->text + span.end)) return 1;
+    Span *kept = added(&words->spans, sizeof *kept);
+    if (kept == NULL) return PyErr_NoMemory() != NULL;
+    *kept = span;
+    return 1;
 }
 
-/* Return the bits of those of the next 64 bytes that are spaces; what is after the end is one. */
-static uint64_t spaces_at(const byte *at, const byte *end, uint64_t *breaks)
+/* Whether an expression may change the block that ends here: one of its spans. */
+static int may_change(const Words *words)
 {
-    uint64_t spaces = end - at < 64 ? ~(uint64_t)0 << (end - at) : 0;
-    *breaks = 0;
-#ifdef __SSE2__
-    uint64_t found = 0;
-    for (int part = 0; end - at >= 64 && part < 64; part += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(at + part));
-        __m128i tab = _mm_sub_epi8(text, _mm_set1_epi8('\t'));
-        __m128i low = _mm_cmpeq_epi8(tab, _mm_min_epu8(tab, _mm_set1_epi8('\r' - '\t')));
-        low = _mm_or_si128(low, _mm_cmpeq_epi8(text, _mm_set1_epi8(' ')));
-        found |= (uint64_t)(unsigned)_mm_movemask_epi8(low) << part;
-        *breaks |= (uint64_t)bits_of(at + part, BREAK) << part;
-    }
-    if (end - at >= 64) return found;
-#endif
-    for (int each = 0; each < 64 && each < end - at; each++) {
-        spaces |= (uint64_t)is_space(at[each]) << each;
-        *breaks |= (uint64_t)(at[each] == BREAK) << each;
-    }
-    return spaces;
+    const Span *kept = words->spans.items;
+    Py_ssize_t begin = words->block - words->text, open = words->span.begin;
+    if (!words->has_signal) return 0;
+    if (words->spans.count && kept[words->spans.count - 1].end > begin) return 1;
+    return is_volatile(words->text + (open > begin ? open : begin), words->out);
 }
 
-/* A text between two breaks: as it is, and with one space between its words. */
-typedef struct {
-    const byte *begin, *end, *words;
-    int has_signal;
-} Block;
-
-/* Whether an expression may change a block that ends at `out`: one of its spans. */
-static int may_change(const Block *block, const Around *around, const byte *text, const byte *out)
+/* Add the CRC-32 of a block: of what `change` returns for it, if that may be another text. Return
+ * whether it is done; else there is an exception. */
+static int close_block(Words *words)
 {
-    const Span *kept = around->spans.items;
-    Py_ssize_t begin = block->words - text, open = around->span.begin;
-    if (!block->has_signal) return 0;
-    if (around->spans.count && kept[around->spans.count - 1].end > begin) return 1;
-    return is_volatile(text + (open > begin ? open : begin), out);
-}
-
-/* Add the CRC-32 of a block: of what `change` returns for its words, unless that is NULL, if that
- * differs. Return whether it is done; else there is an exception. */
-static int add_block(Array *sums, const Block *block, const byte *out, PyObject *change)
-{
-    uint32_t *sum = added(sums, sizeof *sum);
+    uint32_t *sum = added(&words->sums, sizeof *sum);
     if (sum == NULL) return PyErr_NoMemory() != NULL;
-    *sum = crc_of(block->begin, block->end);
-    if (change == NULL) return 1;
-    Py_ssize_t length = out - block->words;
-    PyObject *text = PyObject_CallFunction(change, "y#", block->words, length);
+    if (!may_change(words)) {
+        *sum = crc_of(words->block, words->out);
+        return 1;
+    }
+    PyObject *text = PyObject_CallFunction(
+        words->change, "y#", words->block, (Py_ssize_t)(words->out - words->block));
     if (text == NULL) return 0;
     if (PyBytes_Check(text)) {
         const byte *at = (const byte *)PyBytes_AS_STRING(text);
-        Py_ssize_t changed = PyBytes_GET_SIZE(text);
-        if (changed != length || memcmp(at, block->words, length)) *sum = crc_of(at, at + changed);
+        *sum = crc_of(at, at + PyBytes_GET_SIZE(text));
     } else PyErr_Format(PyExc_TypeError, "bytes are needed");
     Py_DECREF(text);
     return !PyErr_Occurred();
 }
 
-#define RING 16 /* more than `around` */
-
-/* Write the words with one space between them; the spans around signals go to `around`, and the
- * CRC-32 of each block to `sums`.
- *
- * Return the end of the text; NULL with an exception. */
-static byte *write_words(
-    const byte *at, const byte *end, byte *text, Around *around, PyObject *signals,
-    const byte *hints, Array *sums, PyObject *change)
+/* Begin a word. Return whether it is done; else there is an exception. */
+static inline int begin_word(Words *words)
 {
-    byte *out = text;
-    Py_ssize_t starts[RING], place = 0; /* the last words begin at these bytes of the text */
-    const byte *word = NULL;
-    Block block = {NULL};
-    int is_broken = 1; /* whether a break is before the next word */
-    for (uint64_t before = 1, breaks; at < end || word != NULL; at += 64) {
-        uint64_t spaces = spaces_at(at, end, &breaks), edges = spaces ^ (spaces << 1 | before);
-        before = spaces >> 63;
-        for (; edges; edges &= edges - 1) {
-            const byte *edge = at + count_zeros(edges);
-            if (word == NULL) {
-                uint64_t passed = breaks & ((edges & -edges) - 1);
-                word = edge;
-                if (is_broken || passed) {
-                    int changes = may_change(&block, around, text, out);
-                    if (block.end != NULL && !add_block(sums, &block, out, changes ? change : NULL))
-                        return NULL;
-                    block = (Block){.begin = word, .words = out + (place > 0)};
-                }
-                is_broken = 0;
-                breaks ^= passed;
-                continue;
-            }
-            block.end = edge;
-            Py_ssize_t length = edge - word;
-            if (place == around->end) around->span.end = out - text;
-            if (place) *out++ = ' ';
-            starts[place % RING] = out - text;
-            if (length <= 16 && end - word >= 16) memcpy(out, word, 16);
-            else memcpy(out, word, length);
-            out += length;
-            const byte *began = word;
-            Py_ssize_t number = place++;
-            word = NULL;
-            if (number % SLICE == SLICE - 1) {
-                Py_BEGIN_ALLOW_THREADS
-                Py_END_ALLOW_THREADS
-            }
-            if (!has_bit(hints, began, length)) continue;
-            PyObject *key = PyBytes_FromStringAndSize((const char *)began, length);
-            int is_signal = key == NULL ? -1 : PySet_Contains(signals, key);
-            Py_XDECREF(key);
-            if (is_signal < 0) return NULL;
-            if (!is_signal) continue;
-            block.has_signal = 1;
-            Py_ssize_t first = number - around->around;
-            if (around->span.begin < 0 || first > around->end) {
-                if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
-                around->span.begin = first > 0 ? starts[first % RING] : 0;
-            }
-            around->end = number + around->around;
-        }
-        is_broken |= breaks != 0;
+    if (words->is_broken && words->count && !close_block(words)) return 0;
+    if (words->count == words->span_end) words->span.end = words->out - words->text;
+    if (words->count) *words->out++ = ' ';
+    if (words->is_broken) {
+        words->block = words->out;
+        words->is_broken = words->has_signal = 0;
     }
-    if (place <= around->end) around->span.end = out - text;
-    if (!may_change(&block, around, text, out)) change = NULL;
-    if (block.end != NULL && !add_block(sums, &block, out, change)) return NULL;
-    if (!close_span(around, text)) return (byte *)PyErr_NoMemory();
-    return out;
+    words->starts[(size_t)words->count % RING] = words->out - words->text;
+    words->word = words->out;
+    return 1;
+}
+
+/* Use a word that may be a signal. Return whether it is done; else there is an exception. */
+static int use_signal(Words *words, const byte *word, Py_ssize_t length)
+{
+    PyObject *key = PyBytes_FromStringAndSize((const char *)word, length);
+    int is_signal = key == NULL ? -1 : PySet_Contains(words->signals, key);
+    Py_XDECREF(key);
+    if (is_signal <= 0) return is_signal == 0;
+    words->has_signal = 1;
+    Py_ssize_t first = words->count - 1 - words->around;
+    if (words->span.begin < 0 || first > words->span_end) {
+        if (!close_span(words)) return 0;
+        words->span.begin = first > 0 ? words->starts[first % RING] : 0;
+    }
+    words->span_end = words->count - 1 + words->around;
+    return 1;
+}
+
+/* End the current word, if there is one. Return whether it is done; else there is an exception. */
+static inline int end_word(Words *words)
+{
+    const byte *word = words->word;
+    if (word == NULL) return 1;
+    words->word = NULL;
+    words->count++;
+    Py_ssize_t length = words->out - word;
+    return !has_bit(words->hints, word, length) || use_signal(words, word, length);
+}
+
+/* Write a text up to a "<", a "&", or a byte that is a space or a control; return where it ends. */
+static const byte *write_plain(const byte *at, const byte *end, Words *words)
+{
+    byte *out = words->out;
+#ifdef __SSE2__
+    const __m128i space = _mm_set1_epi8(' ');
+    for (; end - at >= 16; at += 16, out += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)at);
+        __m128i other = _mm_cmpeq_epi8(text, _mm_min_epu8(text, space));
+        other = _mm_or_si128(other, _mm_cmpeq_epi8(text, _mm_set1_epi8('<')));
+        other = _mm_or_si128(other, _mm_cmpeq_epi8(text, _mm_set1_epi8('&')));
+        _mm_storeu_si128((__m128i *)out, text);
+        unsigned found = _mm_movemask_epi8(other);
+        if (!found) continue;
+        words->out = out + count_zeros(found);
+        return at + count_zeros(found);
+    }
+#endif
+    while (at < end && *at > ' ' && *at != '<' && *at != '&') *out++ = *at++;
+    words->out = out;
+    return at;
+}
+
+/* Write the words of a page. Return whether it is done; else there is an exception. */
+static int write_words(const byte *at, const byte *end, Words *words)
+{
+    for (Py_ssize_t step = 1; at < end; step++) {
+        byte stands = *at;
+        const byte *next = at + 1;
+        uint32_t point = 0;
+        if (stands == '<') {
+            next = after_usual_tag(at, end);
+            if (next != NULL) stands = BREAK;
+            else next = after_open(at, end, &stands);
+        } else if (stands == '&' && (next = after_reference(at, end, &point)) == NULL) next = at + 1;
+        if (point) stands = point < 0x80 ? point : 0x80;
+        at = next;
+        if (is_space(stands)) {
+            if (!end_word(words)) return 0;
+            words->is_broken |= stands == BREAK;
+        } else {
+            if (words->word == NULL && !begin_word(words)) return 0;
+            if (point) words->out = write_point(words->out, point);
+            else *words->out++ = stands;
+            at = write_plain(at, end, words);
+            if (at < end && *at == ' ') {
+                if (!end_word(words)) return 0;
+                at++;
+            }
+        }
+        if (step % SLICE == 0) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    if (!end_word(words)) return 0;
+    if (words->count <= words->span_end) words->span.end = words->out - words->text;
+    return (!words->count || close_block(words)) && close_span(words);
 }
 
 static PyObject *list_spans(const Array *spans)
@@ -559,27 +542,6 @@ static PyObject *list_spans(const Array *spans)
         else PyList_SET_ITEM(list, each, pair);
     }
     return list;
-}
-
-/* Return a text that is at most as long as its source; None if `write` returns NULL. */
-static PyObject *rewritten(
-    PyObject *source, byte *(*write)(const byte *at, const byte *end, byte *out))
-{
-    if (!PyBytes_Check(source)) return PyErr_Format(PyExc_TypeError, "bytes are needed");
-    Py_ssize_t length = PyBytes_GET_SIZE(source);
-    PyObject *result = PyBytes_FromStringAndSize(NULL, length);
-    if (result == NULL) return NULL;
-    const byte *at = (const byte *)PyBytes_AS_STRING(source);
-    byte *out = (byte *)PyBytes_AS_STRING(result);
-    PyThreadState *state = length > LARGE ? PyEval_SaveThread() : NULL;
-    byte *end = write(at, at + length, out);
-    if (state != NULL) PyEval_RestoreThread(state);
-    if (end == NULL) {
-        Py_DECREF(result);
-        Py_RETURN_NONE;
-    }
-    _PyBytes_Resize(&result, end - out);
-    return result;
 }
 
 /* Add the tags of `h1` to `tags`; return the number of words, -1 if there is no memory. */
@@ -623,41 +585,30 @@ static PyObject *outline(PyObject *module, PyObject *source)
     return result;
 }
 
-static PyObject *visible(PyObject *module, PyObject *source)
-{
-    return rewritten(source, write_visible);
-}
-
-static PyObject *decoded(PyObject *module, PyObject *visible)
-{
-    return rewritten(visible, write_decoded);
-}
-
 static PyObject *words(PyObject *module, PyObject *args)
 {
-    PyObject *source, *signals, *hints, *change;
-    Around around = {.span = {-1, 0}, .end = -1};
-    Array sums = {0};
-    if (!PyArg_ParseTuple(args, "SO!SnO:words", &source, &PyFrozenSet_Type, &signals, &hints,
-                          &around.around, &change))
+    PyObject *source, *hints;
+    Words words = {.is_broken = 1, .span = {-1, 0}, .span_end = -1};
+    if (!PyArg_ParseTuple(args, "SO!SnO:words", &source, &PyFrozenSet_Type, &words.signals, &hints,
+                          &words.around, &words.change))
         return NULL;
-    if (PyBytes_GET_SIZE(hints) != HINTS || around.around < 0 || around.around >= RING)
+    if (PyBytes_GET_SIZE(hints) != HINTS || words.around < 0 || words.around >= RING)
         return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `around` is below 16");
+    words.hints = (const byte *)PyBytes_AS_STRING(hints);
     Py_ssize_t length = PyBytes_GET_SIZE(source);
-    /* A text ends in no space, so it has a byte for each byte of the source at most. */
-    PyObject *text = PyBytes_FromStringAndSize(NULL, length);
+    /* Words have a byte for each of the source at most; 16 are written at once. */
+    PyObject *text = PyBytes_FromStringAndSize(NULL, length + 16);
     if (text == NULL) return NULL;
+    words.text = words.out = (byte *)PyBytes_AS_STRING(text);
     const byte *at = (const byte *)PyBytes_AS_STRING(source);
-    byte *out = (byte *)PyBytes_AS_STRING(text);
-    byte *end = write_words(at, at + length, out, &around, signals,
-                            (const byte *)PyBytes_AS_STRING(hints), &sums, change);
-    PyObject *spans = end == NULL ? NULL : list_spans(&around.spans);
+    int done = write_words(at, at + length, &words);
+    PyObject *spans = done ? list_spans(&words.spans) : NULL;
     byte found[2 * MAX_BLOCKS];
-    Py_ssize_t size = write_blocks(sums.items, sums.count, found) - found;
-    PyMem_RawFree(around.spans.items);
-    PyMem_RawFree(sums.items);
+    Py_ssize_t size = write_blocks(words.sums.items, words.sums.count, found) - found;
+    PyMem_RawFree(words.spans.items);
+    PyMem_RawFree(words.sums.items);
     if (spans == NULL) Py_CLEAR(text);
-    else _PyBytes_Resize(&text, end - out);
+    else _PyBytes_Resize(&text, words.out - words.text);
     if (text != NULL) return Py_BuildValue("NNy#", text, spans, found, size);
     Py_XDECREF(spans);
     return NULL;
@@ -688,19 +639,12 @@ static PyMethodDef methods[] = {
     {"outline", outline, METH_O, PyDoc_STR(
 "outline(source, /)\n--\n\n"
 "Return the number of words of the visible text of HTML, and where each tag of an h1 is in it.")},
-    {"visible", visible, METH_O, PyDoc_STR(
-"visible(source, /)\n--\n\n"
-"Return the visible text of HTML, with a vertical tab for each tag; references are not decoded.")},
-    {"decoded", decoded, METH_O, PyDoc_STR(
-"decoded(visible, /)\n--\n\n"
-"Return a text with its numeric references decoded.\n\n"
-"None if one of them is for another character than the one of that number.")},
     {"words", words, METH_VARARGS, PyDoc_STR(
-"words(visible, signals, hints, around, change, /)\n--\n\n"
-"Return the words with one space between them, the parts around signals, and the blocks.\n\n"
-"Each part is its first byte and its end. Parts that no expression can change are left out.\n"
-"A block is the text between two tags, two bytes of each: the words that have a signal, and may\n"
-"have a volatile number, as `change` returns them.\n"
+"words(source, signals, hints, around, change, /)\n--\n\n"
+"Return the words of the visible text of HTML, the parts around signals, and the blocks.\n\n"
+"One space is between two words. Each part is its first byte and its end. Parts that no expression\n"
+"can change are left out. A block is the words between two tags, two bytes of each: those that have\n"
+"a signal, and may have a volatile number, as `change` returns them.\n"
 "`hints` is what the function of this name returns for the signals.")},
     {"hints", hints, METH_O, PyDoc_STR(
 "hints(signals, /)\n--\n\n"

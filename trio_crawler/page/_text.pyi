@@ -1,10 +1,8 @@
 from collections.abc import Callable
 
 def outline(source: bytes, /) -> tuple[int, list[tuple[int, int]]]: ...
-def visible(source: bytes, /) -> bytes: ...
-def decoded(visible: bytes, /) -> bytes | None: ...
 def words(
-    visible: bytes,
+    source: bytes,
     signals: frozenset[bytes],
     hints: bytes,
     around: int,

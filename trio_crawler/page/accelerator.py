@@ -28,11 +28,9 @@ class Text(Protocol):
     """The functions of `_text.pyi`."""
 
     def outline(self, source: bytes, /) -> tuple[int, list[tuple[int, int]]]: ...
-    def visible(self, source: bytes, /) -> bytes: ...
-    def decoded(self, visible: bytes, /) -> bytes | None: ...
     def words(
         self,
-        visible: bytes,
+        source: bytes,
         signals: frozenset[bytes],
         hints: bytes,
         around: int,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
@@ -32,7 +32,6 @@ _EMPTY = lazy(rb"<(?:script|style|noscript|template|title)\b[^<>]*+(?<=/)>")
 _TAG = re.compile(rb"<[^ >][^>]*+>?")
 _IS_H1 = re.compile(rb"<[hH]1(?![0-9A-Za-z_])").match
 _NUMERIC = re.compile(rb"&#(?:[0-9]++|[xX][0-9a-fA-F]++);?")
-_LONG = 16  # bytes of a reference that is not kept
 
 _has_digit = re.compile(rb"[0-9]").search
 _NUMBER = rb"[0-9]++(?:[.,' ]?[0-9]++)*+"
@@ -129,7 +128,7 @@ _HALF = 0xFFFF
 class PageText(NamedTuple):
     """The digest of the text of a page, the number of its bytes in UTF-8, and its blocks.
 
-    A block is the text between two tags. `blocks` has two bytes for each: a hash, with the low
+    A block is the words between two tags. `blocks` has two bytes for each: a hash, with the low
     byte first. Of more than 128 such texts several are one block. The hashes of the texts decide
     which of them begin one, so an edit moves no block that is far from it.
     """
@@ -161,8 +160,7 @@ def page_text(body: bytes, content_type: str, encoding: str) -> PageText | None:
         if content_type in media.XML and not media.has_html_root(text):
             return None
         body = text.encode("utf-8", "replace")
-    visible = visible_text(body, xml=xml)
-    written, around, blocks = _words(visible)
+    written, around, blocks = _words(body, xml=xml)
     if not written:
         return None
     seen = _folded(written, around)
@@ -184,23 +182,9 @@ def _blank(match: re.Match[bytes]) -> bytes:
     return b" " * len(match[0])
 
 
-def visible_text(source: bytes, *, xml: bool) -> bytes:
-    """Return the visible text of HTML in UTF-8, with a vertical tab for each tag."""
-    if xml:
-        source = _EMPTY.sub(b" ", source)
-    if accelerator.text is not None:
-        source = accelerator.text.visible(source)
-        decoded = accelerator.text.decoded(source)
-        if decoded is not None:
-            return decoded
-    else:
-        source = _TAG.sub(_BREAK, _UNSEEN.sub(b" ", source))
-    return _NUMERIC.sub(_numeric, source)
-
-
 def _blocks(visible: bytes) -> bytes:
     """Return two bytes for each block of a visible text."""
-    texts = filter(None, map(bytes.strip, visible.split(_BREAK)))
+    texts = filter(None, (b" ".join(part.split()) for part in visible.split(_BREAK)))
     sums = list(map(crc32, map(_without_signals, texts)))
     if len(sums) > MOST_BLOCKS:
         sums = _grouped(sums)
@@ -209,11 +193,7 @@ def _blocks(visible: bytes) -> bytes:
 
 def _without_signals(text: bytes) -> bytes:
     words = text.split()
-    if _SIGNALS.isdisjoint(words):
-        return text
-    joined = b" ".join(words)
-    changed = _folded(joined, list(_spans(words)))
-    return text if changed == joined else changed
+    return text if _SIGNALS.isdisjoint(words) else _folded(text, list(_spans(words)))
 
 
 def _grouped(sums: list[int]) -> list[int]:
@@ -229,27 +209,23 @@ def _grouped(sums: list[int]) -> list[int]:
     return [crc32(packed[4 * begin : 4 * end]) for begin, end in pairwise(ends)]
 
 
-def _numeric(match: re.Match[bytes]) -> bytes:
-    reference = match[0]
-    return _decoded(reference) if len(reference) < _LONG else _decoded.__wrapped__(reference)
-
-
-@lru_cache(1024)
-def _decoded(reference: bytes) -> bytes:
-    return entities.in_text(reference.decode()).encode("utf-8", "replace")
-
-
-def _words(visible: bytes) -> tuple[bytes, list[tuple[int, int]], bytes]:
+def _words(source: bytes, *, xml: bool) -> tuple[bytes, list[tuple[int, int]], bytes]:
     """Return the words with one space between them, the parts around signals, and the blocks.
 
     Each part is its first byte and its end. Those that no expression can change may be left out.
     """
+    if xml:
+        source = _EMPTY.sub(b" ", source)
     if accelerator.text is not None:
-        return accelerator.text.words(visible, _SIGNALS, _hints(), _AROUND, _without_signals)
+        return accelerator.text.words(source, _SIGNALS, _hints(), _AROUND, _without_signals)
+    visible = _NUMERIC.sub(_numeric, _TAG.sub(_BREAK, _UNSEEN.sub(b" ", source)))
     words = visible.split()
-    text = b" ".join(words)
     around = [] if _SIGNALS.isdisjoint(words) else list(_spans(words))
-    return text, around, _blocks(visible)
+    return b" ".join(words), around, _blocks(visible)
+
+
+def _numeric(match: re.Match[bytes]) -> bytes:
+    return entities.in_text(match[0].decode()).encode()
 
 
 @cache
