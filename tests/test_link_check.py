@@ -16,6 +16,8 @@ from trio_crawler import Checks, Crawler, HttpFetch, Limits, Outcome, Page, Poli
 from trio_crawler.check import Finding, Verdicts
 from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.page import Link, LinkKind
+from trio_crawler.page.links import read_page_links
+from trio_crawler.page.read import read
 
 POLITE = Politeness(nofollow=False)
 
@@ -138,3 +140,17 @@ def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> 
     page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(there,))
     redirect = Redirect(there.url, 301, "http://a.test/~a", referrer=page.url)
     assert findings_of(page, redirect) == [(page.url, there.url, "301")]
+
+
+def test_the_links_of_a_page_are_read_with_their_places_at_once_if_one_is_malformed() -> None:
+    url, told = "http://a.test/", []
+    for href in ("gone", "http://["):
+        body = f"<a href={href}>".encode()
+        pointed = read(body, "text/html", url, scanned=True).pointed
+        found = read_page_links(body, "text/html", url, pointed, 9)
+        with LinkCheck() as check:
+            check.add(page := Page(url, 200, httpx.Headers(), body, found=found))
+            if href == "gone":
+                found.source = None  # so that the places cannot be read
+            told.append([each.line for each in check.certain(page)])
+    assert told == [[], [1]]

@@ -14,6 +14,7 @@ from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDI
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import fragment_keys, key_of, names_place
+from trio_crawler.page.links import pointed_of
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
     Defect,
@@ -157,11 +158,13 @@ class LinkCheck:
                 found.append(finding_of(outcome.referrer, link, fault, code, **about))
         if isinstance(outcome, Page):
             rejected = {url for url, reason in outcome.rejected if reason is Reason.BAD_URL}
-            found += (
-                finding_of(outcome.url, link, Verdict.FAULT, Reason.BAD_URL)
-                for link in outcome.found
-                if link.malformed or link.url in rejected
-            )
+            # To read the places and texts of links takes as long as the rest of a check.
+            if rejected or pointed_of(outcome.found).malformed:
+                found += (
+                    finding_of(outcome.url, link, Verdict.FAULT, Reason.BAD_URL)
+                    for link in outcome.found
+                    if link.malformed or link.url in rejected
+                )
         return found
 
     def findings(self) -> Iterator[Finding]:
