@@ -67,8 +67,11 @@ def serve(hosts: int, requests: int) -> None:
     for number in range(hosts):
         # Ports of one address would share one delay.
         listener = socket.create_server((address(number), 0), backlog=128)
+        # The times are noted by port, and two addresses may be given the same one.
+        while (port := listener.getsockname()[1]) in ports:
+            listener.close()
+            listener = socket.create_server((address(number), 0), backlog=128)
         listener.setblocking(False)
-        port = listener.getsockname()[1]
         ports.append(port)
         starts[port] = []
         chooser.register(listener, selectors.EVENT_READ, port)

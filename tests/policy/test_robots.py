@@ -41,40 +41,34 @@ def long_rules(megabytes: float) -> Rules:
     return Rules({"/no": False, "/" + "x" * int(megabytes * 1024 * 1024): False})
 
 
-def store(files: LongFiles, origin: str, rules: Rules) -> tuple[Rules, list[str]]:
-    """Store rules; return those that are kept, and the origins that are forgotten for it."""
-    kept = files.accepted(origin, rules)
-    return kept, files.add(origin, kept)
-
-
 def test_of_long_files_the_oldest_are_forgotten():
     files, short = LongFiles(), parse_rules(b"Crawl-delay: 2", "bot")
-    assert store(files, "short", short) == (short, [])
-    forgotten = [store(files, origin, long_rules(0.9))[1] for origin in "abcde"]
+    assert files.add("short", short) == (short, [])
+    forgotten = [files.add(origin, long_rules(0.9))[1] for origin in "abcde"]
     assert forgotten == [[], [], [], ["a"], ["b"]]
 
 
 def test_a_file_that_is_stored_again_is_the_newest_and_counted_once():
     files = LongFiles()
     for _ in range(10):
-        assert store(files, "a", long_rules(1))[1] == []
-    assert store(files, "b", long_rules(1))[1] == []
-    assert store(files, "a", long_rules(1))[1] == []
-    assert store(files, "c", long_rules(1.5))[1] == ["b"]
-    assert store(files, "a", ALLOW_ALL) == (ALLOW_ALL, [])
-    assert store(files, "d", long_rules(1.4))[1] == []
+        assert files.add("a", long_rules(1))[1] == []
+    assert files.add("b", long_rules(1))[1] == []
+    assert files.add("a", long_rules(1))[1] == []
+    assert files.add("c", long_rules(1.5))[1] == ["b"]
+    assert files.add("a", ALLOW_ALL) == (ALLOW_ALL, [])
+    assert files.add("d", long_rules(1.4))[1] == []
 
 
 def test_an_origin_whose_long_file_was_forgotten_three_times_allows_nothing():
     files = LongFiles()
     for _ in range(3):
-        kept, _ = store(files, "a", long_rules(2))
+        kept, _ = files.add("a", long_rules(2))
         assert kept.allows("http://a/yes")
-        assert store(files, "b", long_rules(2))[1] == ["a"]
-        files.forget("b")
-    kept, _ = store(files, "a", long_rules(2))
+        assert files.add("b", long_rules(2))[1] == ["a"]
+        files.add("b", ALLOW_ALL)
+    kept, _ = files.add("a", long_rules(2))
     assert not kept.allows("http://a/yes")
-    kept, _ = store(files, "a", ALLOW_ALL)
+    kept, _ = files.add("a", ALLOW_ALL)
     assert kept is ALLOW_ALL
 
 

@@ -858,7 +858,7 @@ def test_a_host_that_was_given_up_waits_only_for_workers():
 
 def test_the_hosts_can_be_read_in_slices_while_others_are_found():
     some = turns(*(f"http://h{number}.test/" for number in range(100)))
-    found = some.hosts()
+    found = iter(some.hosts())
     first = [next(found).host.name for _ in range(40)]
     filled(some, *(f"http://new{number}.test/" for number in range(500)))
     rest = [origin.host.name for origin in found]

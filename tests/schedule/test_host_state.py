@@ -48,7 +48,7 @@ def fails(host: HostState, now: float, *, errand: bool = False, tries: int = END
     host.start(now)
     host.finish(now)
     if errand:
-        host.robots_bad(now, tries, HALF)
+        host.miss(Event.ROBOTS_BAD, now, tries, HALF)
     else:
         host.page_bad(now, now, tries, HALF)
 
@@ -152,7 +152,7 @@ def test_hosts_that_failed_together_come_back_apart():
     rests = []
     for number in range(1000):
         host = new()
-        host.robots_bad(0, ENDLESS, FailureContext(number / 1000))
+        host.miss(Event.ROBOTS_BAD, 0, ENDLESS, FailureContext(number / 1000))
         rests.append(host.free)
     assert len(set(rests)) == 1000
     assert (min(rests), max(rests)) == (0.25, pytest.approx(0.5, abs=0.001))

@@ -297,13 +297,11 @@ class Links:
             successors, folded_into = self._folding.fold(job, canonical)
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
         original = None
-        if traps is None:
-            pass
-        elif facts.digest is not None:
-            # After a 304 only the SHA-1 of the body is known.
-            original = traps.original_by_digest(job.url, facts.digest, facts.content_type)
-        elif response.status < 300 and response.flaw is None:
-            original = traps.original(job.url, response.body, facts.content_type)
+        # After a 304 only the SHA-1 of the body is known.
+        whole = facts.digest or (response.status < 300 and response.flaw is None)
+        if traps is not None and whole:
+            media_type, digest = facts.content_type, facts.digest
+            original = traps.original(job.url, response.body, media_type, digest)
         if original is not None and self._folding.is_alias(original, job.url):
             # This is the canonical page; its copy came first.
             original = None

@@ -133,7 +133,20 @@ class Rules:
         self._prefixes: dict[str, int] = {}
         wild: list[_Wild] = []
         for pattern, allows in patterns.items():
-            self._sort_in(pattern, allows, wild)
+            ends = pattern.endswith("$")
+            body = pattern[: len(pattern) - ends]
+            head, *others = pieces = [spell(piece) for piece in _STARS.sub("*", body).split("*")]
+            least = sum(map(len, pieces))
+            rank = 2 * (least + body.count("*") + ends) + allows
+            if ends and not others:
+                self._exact[head] = max(rank, self._exact.get(head, 0))
+            elif not any(others):
+                # A star at the end only adds its length, with or without "$".
+                self._prefixes[head] = max(rank, self._prefixes.get(head, 0))
+            else:
+                *middle, tail = others
+                longest = max(map(len, pieces))
+                wild.append(_Wild(rank, least, longest, head, tuple(middle), tail, ends))
         wild.sort(reverse=True)
         self._wild = tuple(wild)
         self._lengths = tuple(sorted({len(prefix) for prefix in self._prefixes}))
@@ -165,22 +178,6 @@ class Rules:
                 break
             best = max(best, self._prefixes.get(path[:length], 0))
         return (self._by_wildcard(path, best) if self._wild else best) % 2 == 1
-
-    def _sort_in(self, pattern: str, allows: bool, wild: list[_Wild]) -> None:
-        ends = pattern.endswith("$")
-        body = pattern[: len(pattern) - ends]
-        head, *others = pieces = [spell(piece) for piece in _STARS.sub("*", body).split("*")]
-        least = sum(map(len, pieces))
-        rank = 2 * (least + body.count("*") + ends) + allows
-        if ends and not others:
-            self._exact[head] = max(rank, self._exact.get(head, 0))
-        elif not any(others):
-            # A star at the end only adds its length, with or without "$".
-            self._prefixes[head] = max(rank, self._prefixes.get(head, 0))
-        else:
-            *middle, tail = others
-            longest = max(map(len, pieces))
-            wild.append(_Wild(rank, least, longest, head, tuple(middle), tail, ends))
 
     def _by_wildcard(self, path: str, best: int) -> int:
         """Return the rank of the best rule; 0, which disallows, if the steps run out."""
@@ -399,34 +396,25 @@ class LongFiles:
         self._size = 0
         self._times: Counter[str] = Counter()
 
-    def accepted(self, origin: str, rules: Rules) -> Rules:
-        """Return the rules to keep for an origin.
+    def add(self, origin: str, rules: Rules) -> tuple[Rules, list[str]]:
+        """Record the rules of an origin; return those to keep, and the origins that drop theirs.
 
         After its long file was dropped three times an origin allows nothing. Otherwise, with many
         such origins, their files would be fetched for ever, and nothing else.
         """
-        self.forget(origin)
+        self._size -= self._sizes.pop(origin, 0)
         if rules.size >= _LONG and self._times[origin] >= _MAX_TIMES:
-            return Rules({"/": False}, rules.delay, rules.sitemaps)
-        return rules
-
-    def add(self, origin: str, rules: Rules) -> list[str]:
-        """Record the rules of an origin; return the origins that must drop theirs."""
-        if rules.size < _LONG:
-            return []
-        self._sizes[origin] = rules.size
-        self._size += rules.size
-        forgotten = []
+            rules = Rules({"/": False}, rules.delay, rules.sitemaps)
+        if rules.size >= _LONG:
+            self._sizes[origin] = rules.size
+            self._size += rules.size
+        dropped = list[str]()
         while self._size > _MAX_SIZE and len(self._sizes) > 1:
             oldest = next(iter(self._sizes))
             self._times[oldest] += 1
-            self.forget(oldest)
-            forgotten.append(oldest)
-        return forgotten
-
-    def forget(self, origin: str) -> None:
-        """Record that the rules of an origin were dropped."""
-        self._size -= self._sizes.pop(origin, 0)
+            self._size -= self._sizes.pop(oldest)
+            dropped.append(oldest)
+        return rules, dropped
 
 
 def is_self_named(job: Job) -> bool:

@@ -205,7 +205,6 @@ class HostTraps:
         "_by_digest",
         "_count",
         "_far",
-        "_host",
         "_novelty",
         "_orders",
         "_patterns",
@@ -220,7 +219,6 @@ class HostTraps:
         self._traps = traps
         self._by_digest = by_digest
         self._novelty = Novelty() if novelty is None else novelty
-        self._host = self._novelty.add_host()
         self._count = 0
         # The URLs with a query that were let through.
         self._asked = 0
@@ -267,32 +265,31 @@ class HostTraps:
         self._count += 1
         self._asked += has_query
         if has_query and traps.permuted_queries and "&" in url:
-            self._query_order().keep(url)
+            self._orders = self._orders or QueryOrder()
+            self._orders.keep(url)
         if key is not None:
             self._patterns[key] = count + 1
         return None
 
-    def original(self, url: str, body: bytes, content_type: str) -> str | None:
+    def original(
+        self, url: str, body: bytes, content_type: str, digest: bytes | None = None
+    ) -> str | None:
         """Record a page with a 2xx status; return the URL that it is a copy of, or None.
 
         A copy has the same body as an earlier page of the host, and its links lead to the same
-        pages. Only HTML with a body can be a copy. For every page that is not a copy, call
-        `record_links` too.
+        pages. Only HTML with a body can be a copy. Of an unchanged page the `digest`, the SHA-1 of
+        its body, is known instead. For every page that is not a copy, call `record_links` too.
         """
-        if not (body and self._traps.duplicates and "html" in content_type.lower()):
+        if not ((body or digest) and self._traps.duplicates and "html" in content_type.lower()):
             return None
-        bodies = self._bodies or self._new_bodies()
+        bodies = self._bodies = self._bodies or DuplicateBodies(self._traps.copies)
         # ▶ The hash of 40 KB takes 10 us, SHA-1 25.
-        key = hash(sha1(body, usedforsecurity=False).digest() if self._by_digest else body)
+        if digest is None and self._by_digest:
+            digest = sha1(body, usedforsecurity=False).digest()
+        key = hash(digest or body)
         # ▶ Nearly all bodies are new: a call for each takes three times as long.
         first = bodies.first.setdefault(key, url)
         return None if first is url else bodies.original(key, url)
-
-    def original_by_digest(self, url: str, digest: bytes, content_type: str) -> str | None:
-        """Record an unchanged page by the SHA-1 of its body; otherwise the same as `original`."""
-        if not (self._traps.duplicates and "html" in content_type.lower()):
-            return None
-        return (self._bodies or self._new_bodies()).original(hash(digest), url)
 
     def queries(self) -> Queries | None:
         """Return what the queries of this host have brought; None if that does not matter."""
@@ -328,15 +325,20 @@ class HostTraps:
         far = depth >= _FAR and self._traps.max_hops is None
         if not (self._patterns or far):
             return
-        new = list(new)
+        new, traps = list(new), self._traps
         if body and (far or self._asked > _MANY_QUERIES):
-            self._record_news(url, body, new, far=far)
+            news = self._novelty.add(id(self), body)
+            if far:
+                # Pages that differ only in their numbers may be honest: each counts as a tenth.
+                weight = _UNLIKE if news.new else 1.0
+                self._far = 0.0 if news.is_news else self._far + weight
+            if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
+                queries.record(url, news=news.is_news or queries.leads_on(url, new), new=new)
         key = key_of(url)
         if key is None or self._patterns.get(key, 0) <= FEW:
             return
         if self._yields is None:
             self._yields = {}
-        traps = self._traps
         found = self._yields.get(key)
         if found is None:
             found = self._yields[key] = PatternYield(traps.barren, traps.barren_numbers)
@@ -357,10 +359,10 @@ class HostTraps:
         """
         self._count += len(urls)
         self._asked += sum("?" in url for url in urls)
-        if self._traps.permuted_queries:
-            for url in urls:
-                if "&" in url:
-                    self._query_order().keep(url)
+        for url in urls if self._traps.permuted_queries else ():
+            if "&" in url:
+                self._orders = self._orders or QueryOrder()
+                self._orders.keep(url)
         for key, count in keys_of_one_host(urls).items():
             self._patterns[key] = self._patterns.get(key, 0) + count
 
@@ -369,30 +371,11 @@ class HostTraps:
 
         Call it before any other body is recorded, and only with `by_digest`.
         """
-        known = self._bodies or self._new_bodies()
+        known = self._bodies = self._bodies or DuplicateBodies(self._traps.copies)
         for url, digest in bodies:
             key = hash(digest)
             if known.first.setdefault(key, url) is not url:
                 known.original(key, url)
-
-    def _record_news(self, url: str, body: bytes, new: Sequence[str], *, far: bool) -> None:
-        """Record how much of a page is new."""
-        found = self._novelty.add(self._host, body)
-        if far:
-            # Pages that differ only in their numbers may be honest ones: each counts as a tenth.
-            weight = _UNLIKE if found.new else 1.0
-            self._far = 0.0 if found.is_news else self._far + weight
-        if "?" in url and self._asked > _MANY_QUERIES and (queries := self.queries()):
-            queries.record(url, news=found.is_news or queries.leads_on(url, new), new=new)
-
-    def _query_order(self) -> QueryOrder:
-        if self._orders is None:
-            self._orders = QueryOrder()
-        return self._orders
-
-    def _new_bodies(self) -> DuplicateBodies:
-        found = self._bodies = DuplicateBodies(self._traps.copies)
-        return found
 
 
 class TrapsByHost:

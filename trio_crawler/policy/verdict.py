@@ -264,23 +264,18 @@ def parse_statuses(text: str) -> frozenset[int]:
     """
     check_kind("text", text, str, "a list of statuses")
     found: set[int] = set()
-    for part in text.split(","):
-        first, last = _range(part.strip())
+    for part in map(str.strip, text.split(",")):
+        numbers = _NUMBERS.fullmatch(part)
+        if not numbers:
+            shown = repr(part) if part else "nothing between two commas"
+            raise ArgumentError("accept", f" must be a list such as 200..299,403, not {shown}")
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        if not _LEAST <= first <= _MOST or not _LEAST <= last <= _MOST:
+            raise ArgumentError("accept", f": a status is from {_LEAST} to {_MOST}, not {part}")
+        if first > last:
+            raise ArgumentError("accept", f": {part} ends before it begins")
         found.update(range(first, last + 1))
     return frozenset(found)
-
-
-def _range(part: str) -> tuple[int, int]:
-    numbers = _NUMBERS.fullmatch(part)
-    if not numbers:
-        shown = repr(part) if part else "nothing between two commas"
-        raise ArgumentError("accept", f" must be a list such as 200..299,403, not {shown}")
-    first, last = int(numbers[1]), int(numbers[2] or numbers[1])
-    if not _LEAST <= first <= _MOST or not _LEAST <= last <= _MOST:
-        raise ArgumentError("accept", f": a status is from {_LEAST} to {_MOST}, not {part}")
-    if first > last:
-        raise ArgumentError("accept", f": {part} ends before it begins")
-    return first, last
 
 
 @public("trio_crawler.check")

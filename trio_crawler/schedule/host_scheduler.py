@@ -10,9 +10,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
 
+import trio
 from msgspec.structs import replace
 
-from trio_crawler.model import CHECKS, REDIRECTS, Attempt, Fault, Job, Purpose, Reason, Response
+from trio_crawler.model import (
+    CHECKS,
+    REDIRECTS,
+    Attempt,
+    Fault,
+    Job,
+    Phase,
+    Purpose,
+    Reason,
+    Response,
+)
 from trio_crawler.policy.answers import LEAST_BAD, blames_host
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import (
@@ -59,7 +70,7 @@ class HostScheduler:
     def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
         self._plan = plan
         self.turns: Turns | None = None
-        self.names: Names | None = None
+        self._names: Names | None = None
         self._make_queue = queue or (lambda: make_queue(plan.order))
         # A caller's order is kept.
         self._plain_first = plan.order is breadth_first
@@ -86,12 +97,16 @@ class HostScheduler:
         # Requests to hosts that have not answered yet, by the time at which the first one started.
         self._first_requests: deque[tuple[float, list[Origin]]] = deque()
 
-    def await_names(self, names: Names, now: float) -> None:
-        """Let hosts wait for the lookup of their names, also those that have jobs already."""
-        self.names = names
+    def await_names(self, now: float) -> trio.MemoryReceiveChannel[str]:
+        """Let hosts wait for the lookup of their names, also those that have jobs already.
+
+        Returns a channel of URLs to look up: call `looked_up` after each lookup.
+        """
+        self._names = Names()
         for origin in self.origins.values():
             if origin.ticket:
                 self._place(origin, now)
+        return self._names.urls
 
     def put(self, job: Job, now: float) -> None:
         """Add a job, which waits for the turn of its host."""
@@ -210,6 +225,9 @@ class HostScheduler:
         if bad:
             host.failed += 1
             self._usual_until = -math.inf
+            if isinstance(answer, Fault) and answer.phase is Phase.RESOLVE:
+                # The next lookup is due.
+                host.named = -math.inf
         elif page and isinstance(answer, Response) and answer.status not in REDIRECTS:
             host.pages += 1
             host.bytes += len(answer.body)
@@ -272,16 +290,14 @@ class HostScheduler:
         self._place_both(origin, now)
 
     def looked_up(self, url: str, addresses: Sequence[str], seconds: float, now: float) -> None:
-        """Record the lookup of a host: it shares a server with the others at its addresses.
-
-        Call this after `await_names`.
-        """
+        """Record the lookup of a host: it shares a server with the others at its addresses."""
+        assert self._names is not None, "nothing is looked up before"  # noqa: S101 - for mypy
         origin = self.origin(url)
         other = self._share(origin.host, addresses, seconds)
         if other is not None and (first := self.host(other.name)) is not None:
             self._place_both(first, now)
-        assert self.names is not None, "nothing is looked up before"  # noqa: S101 - for mypy
-        self.names.found(origin, now, seconds)
+        self._names.found(origin, now, seconds)
+        self.moved(origin, now)
 
     def moved(self, origin: Origin, now: float) -> None:
         """Place a host again, whose next start may have become earlier or later."""
@@ -372,7 +388,7 @@ class HostScheduler:
             server.placed.remove(origin)
         if has_job and origin.given_up:
             self.heap.place(origin, -math.inf, now)
-        elif unnamed and self.names is not None and self.names.awaits(origin, now):
+        elif unnamed and self._names is not None and self._names.awaits(origin, now):
             self.heap.remove(origin)
         elif has_job and origin.state.has_room:
             free: float | None = state.free
@@ -393,7 +409,7 @@ class HostScheduler:
                 self._fill(server, now)
         elif simple and share is Share.FAIR and self.heap.only is origin:
             well = not (state.load.delay or state.hung or origin.other_scheme)
-            robots, named = origin.robots, math.inf if self.names is None else origin.host.named
+            robots, named = origin.robots, math.inf if self._names is None else origin.host.named
             if well and not (origin.obeys and robots is None):
                 fresh = robots.since + FRESH if origin.obeys and robots else math.inf
                 self._usual_until = min(fresh, named)

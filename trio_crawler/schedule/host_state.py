@@ -7,7 +7,6 @@ arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -123,18 +122,14 @@ RULES = (
 No rule leaves `GIVEN_UP`.
 """
 
-
-def _table(rules: Iterable[Rule]) -> Mapping[tuple[State, Event], tuple[Rule, ...]]:
-    """Return the rules by state and event."""
-    found: dict[tuple[State, Event], tuple[Rule, ...]] = {}
-    for rule in rules:
-        for state in rule.states:
-            key = state, rule.event
-            found[key] = (*found.get(key, ()), rule)
-    return found
-
-
-TABLE = _table(RULES)
+TABLE = {
+    (state, rule.event): [
+        each for each in RULES if each.event is rule.event and state in each.states
+    ]
+    for rule in RULES
+    for state in rule.states
+}
+"""The rules by state and event."""
 
 
 class FailureContext(NamedTuple):
@@ -344,9 +339,11 @@ class HostState:
             pause = min(_PAUSE * 4.0 ** (self._pages_failed - 1), _LONGEST_PAUSE)
             self.rest = max(self.rest, self.load.last + pause)
 
-    def robots_bad(self, now: float, tries: int, context: FailureContext) -> None:
-        """Record that robots.txt failed."""
-        self._miss(Event.ROBOTS_BAD, now, tries, context)
+    def miss(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
+        """Record that robots.txt or a probe failed: `ROBOTS_BAD` or `PROBE_BAD`."""
+        self._rest(now, 1 + self._checks_failed + bool(self._pages_failed), context.jitter)
+        self._checks_failed += 1
+        self._fail(event, now, tries, context)
 
     def probe_ok(self) -> None:
         """Record that a probe was answered; twice as many pages may fail before the next probe."""
@@ -361,10 +358,6 @@ class HostState:
         """Record that the host answered a robots.txt or a probe, and the seconds that it took."""
         self._last_good = now
         self.load.slowest = max(self.load.slowest, seconds)
-
-    def probe_bad(self, now: float, tries: int, context: FailureContext) -> None:
-        """Record that a probe failed."""
-        self._miss(Event.PROBE_BAD, now, tries, context)
 
     def _follow(self, event: Event, fact: str = "") -> None:
         """Change to the next state, by the first rule whose condition holds, as `fact` does."""
@@ -395,11 +388,6 @@ class HostState:
         self.answered = True
         if self._pages_failed:
             self._trust = min(2 * self._trust, _MAX_TRUST)
-
-    def _miss(self, event: Event, now: float, tries: int, context: FailureContext) -> None:
-        self._rest(now, 1 + self._checks_failed + bool(self._pages_failed), context.jitter)
-        self._checks_failed += 1
-        self._fail(event, now, tries, context)
 
     def _rest(self, now: float, row: int, jitter: float) -> None:
         """Begin a rest, for a failure that is not counted yet."""

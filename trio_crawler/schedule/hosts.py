@@ -24,7 +24,7 @@ from trio_crawler.policy.robots import KnownRules
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.host_scheduler import HostScheduler
 from trio_crawler.schedule.origin import Origin, Turns
-from trio_crawler.schedule.origins import HostsByName, Names
+from trio_crawler.schedule.origins import HostsByName
 from trio_crawler.schedule.queues import LevelGate, Queue, Seeding, make_queue
 from trio_crawler.settlement import Settlement
 
@@ -152,7 +152,6 @@ class Hosts:
         self.traps = self._scheduler.traps.of
         self.origin, self.known = self._scheduler.origin, self._scheduler.known
         self.disallows, self.limit = self._scheduler.disallows, self._scheduler.limit
-        self._names: Names | None = None
         self._gate: LevelGate | None = None
         if gated and min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
@@ -177,16 +176,14 @@ class Hosts:
 
         Call `named` after each lookup. Call this before the first job is received.
         """
-        self._names = Names(self._moved)
-        self._scheduler.await_names(self._names, trio.current_time())
-        return self._names.urls
+        return self._scheduler.await_names(trio.current_time())
 
     def named(self, url: str, seconds: float, addresses: Sequence[str] = ()) -> None:
         """Record the `addresses` of a `url` from that channel, and that they hold `seconds`."""
-        if self._names is not None:
-            self._scheduler.looked_up(url, addresses, seconds, trio.current_time())
-            # While a crawl is restored nothing keeps the time yet.
-            self.jobs.hand_out()
+        self._scheduler.looked_up(url, addresses, seconds, trio.current_time())
+        self._woken.set()
+        # While a crawl is restored nothing keeps the time yet.
+        self.jobs.hand_out()
 
     @property
     def ready(self) -> int:
@@ -321,8 +318,6 @@ class Hosts:
             answer.status >= LEAST_BAD or "limit" in attempt.names
         ):
             asked = rest_asked_for(answer, attempt.names, datetime.now(UTC))
-        if self._names is not None:
-            self._names.answered(self._scheduler.origin(attempt.job.url), answer)
         if self._scheduler.answered(attempt, trio.current_time(), asked=asked):
             job = attempt.job
             attempt = replace(attempt, job=replace(job, tries=max(job.tries - 1, 0)))

@@ -194,12 +194,8 @@ class Origin:
         self.share = Share.IDLE
 
     def __len__(self) -> int:
-        others = sum(len(queue) for queue in self._others if queue)
-        return self.pages + others
-
-    @property
-    def _others(self) -> tuple[FifoQueue | None, ...]:
-        return self.sitemaps, self.retries, self.hops
+        others = self.sitemaps, self.retries, self.hops
+        return self.pages + sum(len(queue) for queue in others if queue)
 
     def order(self, number: int) -> tuple[int, int, int]:
         """Return the place of the entry with this number among the origins that may be requested.
@@ -231,11 +227,6 @@ class Origin:
         return self.pages * max(load.delay, load.latency / load.limit, _LEAST_PAGE)
 
     @property
-    def scheme(self) -> str:
-        """The scheme: "http" or "https"."""
-        return self.name.partition(":")[0]
-
-    @property
     def first(self) -> Queue | None:
         """The queue that has the next job; None if there is no job, or none may start."""
         if self.awaited or self.hops:
@@ -251,12 +242,8 @@ class Origin:
         return self.queue if self.pages else None
 
     def put(self, job: Job) -> None:
-        """Add a job to its queue."""
+        """Add a job to its queue, but not a page that was never tried: `queue` has these."""
         if job.purpose is Purpose.PAGE or job.purpose in CHECKS:
-            if not job.tries:
-                self.pages += 1
-                self.queue.put(job)
-                return
             self.retries = self.retries or Retries()
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
@@ -276,28 +263,18 @@ class Origin:
 
     def prerequisite(self, job: Job, now: float) -> Job | None:
         """Return the robots.txt or probe that must be answered before `job`, None if none."""
+        url, robots = self.name + PATH, self.robots
         if job.purpose is Purpose.ROBOTS:
             return None
-        if (
-            self.obeys
-            and not (self.robots and self.robots.is_fresh(now))
-            and job.url != self._robots_url
-        ):
-            purpose: Purpose | None = Purpose.ROBOTS
-        else:
-            purpose = (
-                None if self.state.state is State.WELL else self.state.prerequisite(job.tries, now)
-            )
+        purpose: Purpose | None = Purpose.ROBOTS
+        if not self.obeys or (robots and robots.is_fresh(now)) or job.url == url:
+            purpose = self.state.prerequisite(job.tries, now)
         if purpose is Purpose.PROBE and self.state.good is not None:
             return Job(self.state.good, purpose=purpose)
         if purpose is Purpose.ROBOTS:
-            validator = self.robots.validator if self.robots else None
-            return Job(self._robots_url, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
+            validator = None if robots is None else robots.validator
+            return Job(url, 0, MAX_REDIRECTS, purpose=purpose, validator=validator)
         return None
-
-    @property
-    def _robots_url(self) -> str:
-        return self.name + PATH
 
     def statistics(self, now: float) -> HostStatistics:
         """Return the statistics of the host at this moment, for both schemes."""
@@ -315,7 +292,11 @@ class Origin:
             rest=rest,
             latency=load.latency,
             failures=max(state.failures for state in states),
-            given_up={each.scheme: each.given_up for each in both if each.given_up is not None},
+            given_up={
+                each.name.partition(":")[0]: each.given_up
+                for each in both
+                if each.given_up is not None
+            },
             pages=host.pages,
             failed=host.failed,
             bytes=host.bytes,

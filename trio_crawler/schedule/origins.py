@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
 
 import trio
 from msgspec.structs import replace
 
-from trio_crawler.model import Answer, Attempt, Fault, Phase, Purpose, Reason, Response
+from trio_crawler.model import Answer, Attempt, Fault, Purpose, Reason, Response
 from trio_crawler.policy.answers import (
     REFUSALS,
     TRANSIENT,
@@ -22,7 +22,7 @@ from trio_crawler.policy.host_load import HostLoad
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.robots import KnownRules, LongFiles
 from trio_crawler.policy.settings import DELAY, QUICK_DELAY, HostStatistics, at_host
-from trio_crawler.schedule.host_state import FailureContext, HostState, State
+from trio_crawler.schedule.host_state import Event, FailureContext, HostState, State
 from trio_crawler.schedule.origin import Host, Origin, Server
 from trio_crawler.schedule.queues import Queue
 
@@ -67,16 +67,12 @@ class Origins:
         http = self.by_name.get("http://" + name)
         return self.by_name.get("https://" + name) if http is None else http
 
-    def hosts(self) -> Iterator[Origin]:
-        """Yield one origin of each host known now, in the order in which the hosts were found."""
-        done = set[Host]()
-        # A copy: hosts may be found between two steps of a reader.
-        for origin in list(self.by_name.values()):
-            if origin.other_scheme is None:
-                yield origin
-            elif origin.host not in done:
-                done.add(origin.host)
-                yield origin
+    def hosts(self) -> Collection[Origin]:
+        """Return the first origin of each host, in the order in which the hosts were found."""
+        first: dict[Host, Origin] = {}
+        for origin in self.by_name.values():
+            first.setdefault(origin.host, origin)
+        return first.values()
 
     def enter(self, origin: Origin) -> None:
         """Record that pages of the host of an origin are crawled, not only checked."""
@@ -118,14 +114,14 @@ class Origins:
 
     def store_rules(self, origin: Origin, known: KnownRules) -> None:
         """Store the rules of an origin's robots.txt; of the long files only the last are kept."""
-        rules = self._long_files.accepted(origin.name, known.rules)
+        rules, dropped = self._long_files.add(origin.name, known.rules)
         origin.robots = known if rules is known.rules else replace(known, rules=rules)
         if self._politeness.robots:
             load = origin.host.load
             if load.ask(rules.delay) and load.in_flight:
                 # The other scheme has requests in flight that may have started just now.
                 load.last = max(load.last, known.since)
-        for name in self._long_files.add(origin.name, rules):
+        for name in dropped:
             self.by_name[name].robots = None
 
     def restore_rules(self, origin: Origin, known: KnownRules, now: float) -> None:
@@ -177,17 +173,16 @@ class Names:
     """The hosts that wait until their names are looked up; no worker waits with them.
 
     `urls` is the channel of the URLs whose hosts are to be looked up: one URL for each lookup.
-    Pass each of them to `found`, once. `moved` is called with an origin that waits no more.
+    Pass the origin of each of them to `found`, once.
 
     A host waits before its first job. It waits again when its lookup is too old and it has nothing
     in flight, and at the end of its rest after a lookup that failed: each try has a lookup of its
     own.
     """
 
-    def __init__(self, moved: Callable[[Origin], None]) -> None:
+    def __init__(self) -> None:
         self._sender, self.urls = trio.open_memory_channel[str](math.inf)
-        self._moved = moved
-        self._sought: dict[Host, Origin] = {}
+        self._sought = set[Host]()
 
     def awaits(self, origin: Origin, now: float) -> bool:
         """Whether an origin waits, whose last lookup holds no longer.
@@ -199,20 +194,14 @@ class Names:
             return True
         if host.load.in_flight or now < origin.state.free:
             return False
-        self._sought[host] = origin
+        self._sought.add(host)
         self._sender.send_nowait(origin.name + "/")
         return True
 
     def found(self, origin: Origin, now: float, seconds: float) -> None:
         """Record that the lookup of an origin has ended; its result holds for so many seconds."""
         origin.host.named = now + max(seconds, _LEAST)
-        del self._sought[origin.host]
-        self._moved(origin)
-
-    def answered(self, origin: Origin, answer: Answer) -> None:
-        """Record the answer to a job: after a lookup that failed the next one is due."""
-        if isinstance(answer, Fault) and answer.phase is Phase.RESOLVE:
-            origin.host.named = -math.inf
+        self._sought.remove(origin.host)
 
 
 class HostsByName(Mapping[str, HostStatistics]):
@@ -221,7 +210,7 @@ class HostsByName(Mapping[str, HostStatistics]):
     def __init__(
         self,
         host: Callable[[str], Origin | None],
-        hosts: Callable[[], Iterator[Origin]],
+        hosts: Callable[[], Collection[Origin]],
         now: Callable[[], float],
     ) -> None:
         self._host, self._hosts, self._now = host, hosts, now
@@ -236,7 +225,7 @@ class HostsByName(Mapping[str, HostStatistics]):
         return (origin.host.name for origin in self._hosts())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._hosts())
+        return len(self._hosts())
 
     def __repr__(self) -> str:
         return f"<the statistics of {len(self)} hosts>"
@@ -286,10 +275,10 @@ class Failures:
 
     def miss(self, origin: Origin, answer: Answer, now: float, *, probe: bool = False) -> None:
         """Record a robots.txt or a probe that failed."""
-        state = origin.state
-        reason = Reason.HOST_GIVEN_UP if state.answered else Reason.ROBOTS_UNAVAILABLE
-        record = state.probe_bad if probe else state.robots_bad
-        record(now, self._robots_tries(origin, answer), self._context(origin, answer, now))
+        event = Event.PROBE_BAD if probe else Event.ROBOTS_BAD
+        reason = Reason.HOST_GIVEN_UP if origin.state.answered else Reason.ROBOTS_UNAVAILABLE
+        tries, context = self._robots_tries(origin, answer), self._context(origin, answer, now)
+        origin.state.miss(event, now, tries, context)
         _give_up_if_lost(origin, answer, reason)
 
     def _host_tries(self, origin: Origin, answer: Answer) -> int:
@@ -321,8 +310,6 @@ class Failures:
 
 def _give_up_if_lost(origin: Origin, answer: Answer, reason: Reason) -> None:
     if origin.state.state is State.GIVEN_UP and origin.given_up is None:
-        if isinstance(answer, Fault) and not origin.state.answered:
-            # The host never answered, so this fault becomes the outcome of all its URLs.
-            origin.given_up = answer
-        else:
-            origin.given_up = reason
+        # If the host never answered, this fault becomes the outcome of all its URLs.
+        silent = not origin.state.answered
+        origin.given_up = answer if silent and isinstance(answer, Fault) else reason
