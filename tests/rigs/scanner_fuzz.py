@@ -76,6 +76,14 @@ PIECES = re.split(
     @import 'o';  a{b:url(v)}  <form action=f>
     <a style='a:url(w)' href=y8>  <meta property="og:url" content="t">""",
 )
+PIECES += re.split(
+    r"\s{2,}",
+    """<svg id="v">  <svg id=v/>  <use href="#u">  </use>  <use xlink:href='s.svg#u' id=w />
+    <symbol id="y">  </symbol>  <defs>  </desc>  <linearGradient id="l">  <svg><title>t</title>
+    <svg><use href=u1></svg>  <svg class=c><desc>d</desc><use id=x href=u2></use></svg>
+    <a href=x9><svg><g id=g><use xlink:href="#g"/></g></svg>drawn</a>  <svg\n><use\n href=u3 />
+    <use>  <image href=i>  </use x>  <svg><title>t</title><use href=u4 /><desc>é</desc>""",
+)
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]
 PIECES += ['<a href="\t#f">', '<a\nhref="x1">', "<!--!>", "<!---!>"]
 # Characters that end in the byte of a mark.

@@ -54,17 +54,20 @@ typedef struct {
     const byte *start, *begin, *end, *content, *content_end, *shown_end; /* of an `a`: its text's */
 } Row;
 
-/* What `tags` returns as names: a usual link, a place, and the elements that may point somewhere. */
-enum { USUAL, PLACE, POINTING, IRRELEVANT = -1 };
+/* What `tags` returns as names: a usual link, a place, a `use` of SVG, and the elements of HTML that may
+ * point somewhere. What is around a `use` is not returned: only an outline has it. */
+enum { USUAL, PLACE, AROUND, USE, POINTING, IRRELEVANT = -1 };
 static const char *const TOLD[] = {
-    "", "#",
+    "", "#", "", "svg use",
     "a", "area", "audio", "base", "button", "embed", "form", "frame", "iframe", "image", "img",
     "input", "link", "meta", "noembed", "noframes", "object", "script", "source", "style",
     "textarea", "title", "track", "video", "xmp", NULL,
 };
-/* The elements of a plain SVG. */
+/* The elements of a plain SVG that point nowhere, and have no HTML inside. */
 static const char *const SHAPES[] = {
-    "circle", "ellipse", "g", "line", "path", "polygon", "polyline", "rect", "text", "tspan", NULL,
+    "path", "g", "circle", "rect", "line", "polygon", "polyline", "ellipse", "text", "tspan",
+    "symbol", "defs", "stop", "lineargradient", "radialgradient", "clippath", "mask", "title", "desc",
+    NULL,
 };
 
 typedef struct {
@@ -430,16 +433,38 @@ static void add_place(Page *page, const byte *start, Span value, const byte *con
         add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content});
 }
 
-/* Return where a plain SVG ends whose content begins at `at`; NULL if it is not plain. */
-static const byte *svg_end(const byte *at, const byte *end)
+/* Add what a plain SVG points to, and its places; return where it ends, NULL if it is not plain. */
+static const byte *tell_svg(Page *page, const Tag *svg, const byte *start, const byte *at)
 {
+    const byte *end = page->end, *content = at;
+    int has_use = 0;
+    if (svg->rare) return NULL;
+    add_place(page, start, svg->id, at);
+    if (svg->empty) return at;
     while ((at = find(at, end, '<')) != NULL) {
+        const byte *less = at;
         int closing = at + 1 < end && at[1] == '/';
         Tag tag;
         at += 1 + closing;
         if (at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
-        if (closing && is_word(tag.name, "svg")) return at;
-        if (tag.rare || tag.id.start != NULL || index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
+        if (tag.rare) return NULL;
+        if (closing && is_word(tag.name, "svg")) {
+            if (has_use) add_row(page, (Row){AROUND, less, less, less, at, at, at});
+            return at;
+        }
+        if (is_word(tag.name, "use")) {
+            if (closing) continue;
+            if (!has_use++)
+                add_row(page, (Row){AROUND, start, start, start, content, content, content});
+            add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at});
+            continue;
+        }
+        if (!closing && (is_word(tag.name, "title") || is_word(tag.name, "desc"))) {
+            /* There may be HTML inside, but hardly ever is. */
+            const byte *next = find(at, end, '<');
+            if (next == NULL || !begins(next, end, "</")) return NULL;
+        } else if (index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
+        if (!closing) add_place(page, less, tag.id, at);
     }
     return NULL;
 }
@@ -459,7 +484,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
     if (name == TEMPLATE || name == MATH || name == PLAINTEXT) {
         page->given_up = 1;
     } else if (name == SVG) {
-        at = tag->rare || tag->id.start != NULL || tag->empty ? NULL : svg_end(at, page->end);
+        at = tell_svg(page, tag, start, at);
         page->given_up |= at == NULL;
     } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
         if (tag->href.start != NULL)
@@ -640,7 +665,7 @@ static int may_end(Span source, Span ends)
 /* Return whether a row is wanted: none that ends otherwise than in `ends`, nor a place. */
 static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends, Span lines)
 {
-    if (ends == NULL) return 1;
+    if (ends == NULL || row->name == AROUND) return row->name != AROUND;
     if (row->name == PLACE || (row->name == USUAL && page->lean)) return 0;
     Span source = {row->begin, row->end};
     if (row->name != USUAL) {
@@ -668,7 +693,7 @@ static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span 
         const byte *zero = page->start;
         PyObject *tuple = name == NULL ? NULL : Py_BuildValue(
             "NnnnnnO", name, row->start - zero, row->begin - zero, row->end - zero,
-            row->content - zero, row->content_end - zero, Py_False);
+            row->content - zero, row->content_end - zero, row->name == USE ? Py_True : Py_False);
         if (tuple == NULL || PyList_Append(rows, tuple) < 0) Py_CLEAR(rows);
         Py_XDECREF(tuple);
         if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
@@ -699,7 +724,8 @@ static byte *copy_outline(const Page *page, byte *to, int links, int others)
     const byte *done = page->start;
     for (Py_ssize_t each = 0; each < page->count; each++) {
         const Row *row = &page->rows[each];
-        int wanted = row->name != IRRELEVANT && row->name <= POINTING + 1 ? links : others;
+        int is_link = row->name == USUAL || row->name == POINTING || row->name == POINTING + 1;
+        int wanted = is_link ? links : others;
         if (row->name == PLACE || row->start < done || !wanted) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
@@ -1009,6 +1035,7 @@ typedef struct {
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
+    if (row->name == AROUND) return 0;
     Span href = {row->begin, row->end};
     PyObject *key = NULL, *item = NULL;
     if (row->name == USUAL && to != NULL) {

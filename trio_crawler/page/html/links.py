@@ -6,7 +6,7 @@ has no places or spellings. The tokenizer takes 1.24 ms with these and the texts
 page makes it quadratic. On the 1,540 pages of python3-doc, sqlite3-doc and apache2-doc both find
 the same; where tags are misnested, the tree repeats a link.
 
-A scan gives a page up that has SVG with links or ids, or MathML: `read_links` and
+A scan gives a page up that has MathML, or SVG with more than shapes and `use`: `read_links` and
 `fragments.read_targets` read such a page.
 """
 
@@ -30,6 +30,7 @@ from trio_crawler.page.html.pointers import (
 )
 from trio_crawler.page.html.start_tags import (
     PLACE,
+    USE,
     StartTag,
     attributes,
     is_style_sheet,
@@ -331,7 +332,7 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
             others.append((kind, _target(url, home)))
     # A base is never shown, and so its style leads nowhere.
     for kind, value, _, _, nofollow in (
-        () if name == "base" else pointers_in(name, given, foreign=False)
+        () if name == "base" else pointers_in(name, given, foreign=name == USE)
     ):
         target = _target(value, home)
         if kind is LinkKind.A:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from trio_crawler.link import LinkKind
 from trio_crawler.page import css, entities, urls, values
-from trio_crawler.page.html.start_tags import attributes
+from trio_crawler.page.html.start_tags import USE, attributes
 from trio_crawler.page.html.tokenizer import has_nofollow
 
 MAX_TEXT, MAX_WRITTEN = 100, 200
@@ -53,6 +53,7 @@ _IN_SVG = {
     "image": LinkKind.IMAGE,
     "script": LinkKind.SCRIPT,
     "use": LinkKind.IMAGE,
+    USE: LinkKind.IMAGE,
 }
 # The kinds of the tokens of a rel. The first of these that a rel contains decides; a rel without
 # any of them names a document.

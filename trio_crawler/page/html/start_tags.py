@@ -43,6 +43,9 @@ StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
 PLACE = "#"
 """The name of a place: the value of an id, or of the name of an `a`, in a usual tag."""
 
+USE = "svg use"
+"""The name of a `use` of SVG, if the compiled scanner found it: HTML has an element `use`, too."""
+
 _POINTING = "audio base button embed form frame iframe image img input link meta object source"
 _HARD = "template svg math plaintext"  # in these tags mean something else, or there are no more
 # The names of elements that may point to something, or whose content is read apart.
