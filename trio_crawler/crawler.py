@@ -152,8 +152,8 @@ class Crawler:
         if job.blocked or job.recalled:
             return await engine.unfetched(job)
         attempt = await fetch_once(ask, job, hosts.turns.get((job.purpose, job.url)))
-        if not engine.is_restored:
-            await engine.restored()
+        if not engine.restored.is_set():
+            await engine.restored.wait()
         settled = await engine.handlers[job.purpose].settled(hosts.answered(attempt))
         if isinstance(settled, Retry):
             await self.frontier.retry(settled.attempt, settled.seconds)

@@ -78,7 +78,7 @@ async def resumed(directory: str) -> None:
         nursery.start_soon(crawler.crawl)
         await asked.wait()
         # All that was seen, and all that waits, is to be there, too.
-        await crawler._engine.restored()
+        await crawler._engine.restored.wait()
         before = -1
         while before < (before := frontier.statistics().unsettled):  # noqa: ASYNC110 - none tells
             await trio.sleep(0.3)

@@ -60,6 +60,7 @@ _METHODS = ("open", "run", "known", "add", "settle", "retry", "end", "statistics
 class Engine:
     """The parts of one crawl. `fetch` is None if the caller passed none: the crawl makes one.
 
+    `restored` is set when the state of earlier runs is restored.
     `given` are the other arguments of its `Plan`. Raises TypeError or ValueError, naming the
     argument, for an invalid value.
     """
@@ -89,7 +90,7 @@ class Engine:
         self.is_open = False
         self.ended: Reason | None = None
         self._past: Past | None = None
-        self.is_restored, self._restored = False, trio.Event()
+        self.restored = trio.Event()
 
     def opened_fetch(self) -> AbstractAsyncContextManager[Fetch]:
         """Return a block with the fetch; it closes a fetch that the crawl itself made."""
@@ -97,7 +98,10 @@ class Engine:
 
     async def start(self, nursery: trio.Nursery, ask: Fetch, work: Work) -> None:
         """Start the workers, and beside them all other tasks of the crawl."""
-        start_lookups(nursery, ask, self.frontier.hosts)
+        hosts = self.frontier.hosts
+        if (lookup := lookup_of(ask)) is not None:
+            urls, addresses = hosts.await_names(), addresses_of(ask)
+            nursery.start_soon(look_up_names, nursery, lookup, addresses, hosts, urls)
         if self.plan.seed_stream is not None:
             nursery.start_soon(read_seeds, self.plan.seed_stream, self.plan, self.frontier)
         nursery.start_soon(self.run)
@@ -125,20 +129,15 @@ class Engine:
         """
         if self._past is not None:
             await self._restore(self._past)
-        self.is_restored = True
-        self._restored.set()
+        self.restored.set()
         self.outbox.handlers = self.handlers
         self.frontier.hosts.when_ended = self.outbox.wake
         await self.frontier.run()
 
-    async def restored(self) -> None:
-        """Wait until the state of earlier runs is restored."""
-        await self._restored.wait()
-
     async def unfetched(self, job: Job) -> Settlement:
         """Return the settlement of a job that is blocked, or recalled from an earlier walk."""
-        if not self.is_restored:
-            await self.restored()
+        if not self.restored.is_set():
+            await self.restored.wait()
         if job.blocked is None:
             return await self.checks.recalled(job)
         last = self.frontier.hosts.last(job)
@@ -276,23 +275,14 @@ def addresses_of(fetch: Fetch | None) -> Callable[[str], Sequence[str]]:
     return addresses
 
 
-def start_lookups(nursery: trio.Nursery, fetch: Fetch, hosts: Hosts) -> None:
-    """Let each host wait until its name is looked up, if the fetch can do that.
-
-    Call this before the first job is received. The task that it starts ends with the nursery.
-    """
-    if (lookup := lookup_of(fetch)) is not None:
-        addresses = addresses_of(fetch)
-        nursery.start_soon(_run, nursery, lookup, addresses, hosts, hosts.await_names())
-
-
-async def _run(
+async def look_up_names(
     nursery: trio.Nursery,
     lookup: Callable[[str], Awaitable[float]],
     addresses: Callable[[str], Sequence[str]],
     hosts: Hosts,
     urls: trio.MemoryReceiveChannel[str],
 ) -> None:
+    """Look up the name of each host, which waits for that; end with the nursery."""
     slots = trio.Semaphore(LOOKUPS_AT_ONCE)
 
     async def look_up(url: str) -> None:

@@ -147,32 +147,23 @@ def is_redirect(response: Response) -> bool:
     return status in REDIRECTS and (status != 300 or "location" in response.headers)
 
 
-def redirect_target(job: Job, response: Response) -> str | Fault:
-    """Return the target of a redirect, or a fault if it has no Location or an invalid one."""
-    written = _location(response)
-    if written is None:
+def redirect_target(job: Job, response: Response) -> tuple[str, str] | Fault:
+    """Return the target of a redirect and its fragment, which is "" if it has none.
+
+    Of several Locations the first one counts. Without one, or with an invalid one, it is a fault.
+    """
+    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
+    if (location := raw.get(b"location")) is None:
         detail = f"status {response.status} without a Location header"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
+    # Header bytes are decoded as in browsers: as UTF-8, or if that fails as latin-1.
     try:
-        return normalise(written, job.url)
+        written = location.decode()
+    except UnicodeDecodeError:
+        written = location.decode("latin-1")
+    try:
+        return normalise(written, job.url), fragment_of(written)
     except ValueError:
         # The userinfo is removed before the text is cut: the cut may fall before its "@".
         detail = f"Location is not a URL: {without_userinfo(written)[:200]!r}"
         return Fault(Reason.BAD_LOCATION, detail, Phase.READ)
-
-
-def redirect_fragment(response: Response) -> str:
-    """Return the fragment of the target of a redirect, as a URL has it; "" if it has none."""
-    return fragment_of(_location(response) or "")
-
-
-def _location(response: Response) -> str | None:
-    """Return the first Location of a response, None if it has none."""
-    # Header bytes are decoded as in browsers: as UTF-8, or if that fails as latin-1.
-    raw = dict(reversed([(name.lower(), value) for name, value in response.headers.raw]))
-    if b"location" not in raw:
-        return None
-    try:
-        return raw[b"location"].decode()
-    except UnicodeDecodeError:
-        return raw[b"location"].decode("latin-1")

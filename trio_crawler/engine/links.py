@@ -71,7 +71,7 @@ class Rules:
         self._keeps_out = plan.politeness.side_effects is False
         self._use_traps = plan.traps != Traps.off()
         # Returns a URL without session ids; the same string object if there are none.
-        self.without_session = without_session if plan.traps.session_ids else _unchanged
+        self.without_session = without_session if plan.traps.session_ids else lambda url: url
         # The last URLs that the traps let through: at least 65,536, at most twice as many.
         self._passed, self._passed_before = set[int](), set[int]()
         self._remember = is_of_urls(plan.scope)
@@ -164,10 +164,6 @@ class Rules:
         return None
 
 
-def _unchanged(url: str) -> str:
-    return url
-
-
 def _port(url: str) -> tuple[str, str] | None:
     """Return the name and the port of a normalised web URL; None for the port of its scheme."""
     start, end = url.index("/") + 2, url.index("/", 8)
@@ -220,19 +216,16 @@ class CanonicalFolding:
 
     def record(self, url: str, outcome: Outcome) -> None:
         """Record the outcome of a URL: no page is folded into one that failed."""
-        self._succeeded[seen_key(url)] = _is_success(outcome)
+        # 304: it has not changed.
+        good = isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)
+        self._succeeded[seen_key(url)] = good
 
     def restore(self, outcomes: Iterable[Outcome]) -> None:
         """Record the outcomes of earlier runs."""
-        for outcome in outcomes if self.folds else ():
+        for outcome in outcomes:
             self.record(outcome.url, outcome)
             if isinstance(outcome, Page) and outcome.folded_into:
                 self._folded[seen_key(outcome.url)] = seen_key(outcome.folded_into)
-
-
-def _is_success(outcome: Outcome) -> bool:
-    """Whether a page was fetched, or has not changed (304)."""
-    return isinstance(outcome, Page) and (outcome.ok or outcome.status == 304)
 
 
 class About(msgspec.Struct, frozen=True):
@@ -274,7 +267,6 @@ class Links:
         self._redirects, self._max_depth = plan.limits.max_redirects, plan.limits.max_depth
         self._agent = plan.agent
         self._nofollow = plan.politeness.nofollow
-        self._folds = folding.folds
         self._use_traps = plan.traps != Traps.off()
         self._checks, self._fragments = plan.checks.external, plan.checks.fragments
         self._assets = plan.checks.assets
@@ -293,7 +285,7 @@ class Links:
             canonical = canonical_in_headers(fields, job.url) or canonical
         successors: list[Job] = []
         folded_into = None
-        if self._folds:
+        if self._folding.folds:
             successors, folded_into = self._folding.fold(job, canonical)
         traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
         original = None
@@ -318,15 +310,6 @@ class Links:
         """Return a block in which a body of this size waits to be read."""
         return self._frontier.hosts.unread(size)
 
-    def rejection(self, job: Job) -> Reason | None:
-        """Return why the target of a redirect is rejected; None if it is admitted or known."""
-        if not self._frontier.known([job.url]):
-            return self._rules.rejection(job)
-        # A login that leads back has brought a cookie.
-        if self._use_traps and job.referrer is not None and not job.again:
-            self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
-        return None
-
     def onward(
         self, job: Job, purpose: Purpose | None = None, fragment: str = ""
     ) -> tuple[Reason | None, list[Job]]:
@@ -336,7 +319,12 @@ class Links:
         that led to it. If a page led to it, any link to that page may name a place there, unless
         the `fragment` of the redirect counts instead.
         """
-        rejected = self.rejection(job)
+        rejected: Reason | None = None
+        if not self._frontier.known([job.url]):
+            rejected = self._rules.rejection(job)
+        # A login that leads back has brought a cookie.
+        elif self._use_traps and job.referrer is not None and not job.again:
+            self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
         if rejected is None:
             return None, [job]
         if not self._checks or rejected not in CHECKED:

@@ -248,7 +248,8 @@ class Caught:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if isinstance(error, self._kind) and (self._cancellation or not _is_cancellation(error)):
+        cancelled = any(isinstance(leaf, trio.Cancelled) for leaf in _leaves(error))
+        if isinstance(error, self._kind) and (self._cancellation or not cancelled):
             self.error = error
         return self.error is not None
 
@@ -273,9 +274,12 @@ class BareExceptions:
         traceback: TracebackType | None,
     ) -> None:
         mine = self.carried.error
-        if (interrupt := _interrupt(mine, error)) is not None:
-            mine = interrupt
-        elif mine is not None and error is not None and not _is_all_cancellation(error):
+        others = [leaf for leaf in _leaves(error) if not isinstance(leaf, trio.Cancelled)]
+        raised = [*_leaves(mine), *others]
+        if raised and all(isinstance(leaf, KeyboardInterrupt) for leaf in raised):
+            # Ctrl-C may hit any task, and each Ctrl-C another one.
+            mine = raised[0]
+        elif mine is not None and error is not None and others:
             # Neither may hide the other: the bug that ended the crawl, the exception of the block.
             raise BaseExceptionGroup("the crawl and its block", [error, mine]) from None
         if mine is not None:
@@ -291,38 +295,13 @@ def raise_bare(error: BaseException) -> NoReturn:
         error.__context__ = context
 
 
-def _interrupt(*errors: BaseException | None) -> BaseException | None:
-    """Return one KeyboardInterrupt if nothing else was raised, not counting Trio's cancellation.
-
-    Ctrl-C may hit any task, and each Ctrl-C another one.
-    """
-    leaves = [leaf for error in errors if error is not None for leaf in _leaves(error)]
-    raised = [leaf for leaf in leaves if not isinstance(leaf, trio.Cancelled)]
-    if raised and all(isinstance(leaf, KeyboardInterrupt) for leaf in raised):
-        return raised[0]
-    return None
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaves(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the exceptions in a group, or the one that is no group."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _leaves(each)
-    else:
+    elif error is not None:
         yield error
-
-
-def _is_all_cancellation(error: BaseException) -> bool:
-    """Whether an exception is nothing but Trio's cancellation."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.split(trio.Cancelled)[1] is None
-    return isinstance(error, trio.Cancelled)
-
-
-def _is_cancellation(error: BaseException) -> bool:
-    """Whether an exception is, or contains, Trio's cancellation."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(trio.Cancelled) is not None
-    return isinstance(error, trio.Cancelled)
 
 
 class Counters:
@@ -339,14 +318,6 @@ class Counters:
         self._rejected = 0
         self._bytes = 0
         self._earlier = Statistics()
-
-    @property
-    def seconds(self) -> float:
-        """The seconds that this run of the crawl has taken."""
-        if self._started is None:
-            return 0.0
-        ended = self._ended if self._ended is not None else trio.current_time()
-        return ended - self._started
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -378,7 +349,10 @@ class Counters:
 
     def statistics(self, frontier: FrontierStatistics) -> Statistics:
         """Return the counts at this moment."""
-        ended = sum(self._counts.values())
+        ended, seconds = sum(self._counts.values()), self._earlier.seconds
+        if self._started is not None:
+            until = trio.current_time() if self._ended is None else self._ended
+            seconds += until - self._started
         return Statistics(
             admitted=frontier.admitted,
             pages=self._counts[Page],
@@ -391,5 +365,5 @@ class Counters:
             retries=self._earlier.retries + frontier.retries,
             rejected=self._rejected,
             bytes=self._bytes,
-            seconds=self._earlier.seconds + self.seconds,
+            seconds=seconds,
         )

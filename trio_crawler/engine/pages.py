@@ -17,7 +17,6 @@ from trio_crawler.engine.handler import (
     Retry,
     content_type,
     is_redirect,
-    redirect_fragment,
     redirect_target,
     retry,
 )
@@ -169,7 +168,17 @@ class PageHandler:
         )
         if self._checks:
             facts = self._with_found(facts, attempt, response)
-        return self._with_kept(facts, job, response) if self._plan.facts else facts
+        if not self._plan.facts:
+            return facts
+        # Imported late: most crawls keep none.
+        from trio_crawler.page.facts import page_facts
+
+        good = 200 <= response.status < 300
+        kind, encoding = (facts.content_type, facts.charset) if good else ("", "")
+        kept = page_facts(
+            response.body, kind, encoding, job.url, response.headers, fetched=time.time()
+        )
+        return replace(facts, kept=kept)
 
     def _with_found(self, facts: Facts, attempt: Attempt, response: Response) -> Facts:
         """Return the facts of a good page with its links of all kinds, and its places."""
@@ -193,17 +202,6 @@ class PageHandler:
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=found, pointed=pointed_of(found), targets=targets)
 
-    def _with_kept(self, facts: Facts, job: Job, response: Response) -> Facts:
-        # Imported late: most crawls keep none.
-        from trio_crawler.page.facts import page_facts
-
-        good = 200 <= response.status < 300
-        kind, encoding = (facts.content_type, facts.charset) if good else ("", "")
-        kept = page_facts(
-            response.body, kind, encoding, job.url, response.headers, fetched=time.time()
-        )
-        return replace(facts, kept=kept)
-
     async def _unchanged(self, attempt: Attempt, response: Response) -> Facts:
         job = attempt.job
         if job.validator and self._past is not None:
@@ -221,17 +219,28 @@ class PageHandler:
         return Settlement(job, outcome, successors or [])
 
     def _failure(self, attempt: Attempt, fault: Fault, target: str | None = None) -> Settlement:
-        job, detail = attempt.job, fault.detail
-        about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        where = (target, fault.phase, fault.about, job.again)
-        failure = Failure(job.url, fault.reason, detail, *about, *where)
+        job = attempt.job
+        failure = Failure(
+            job.url,
+            fault.reason,
+            fault.detail,
+            depth=job.depth,
+            referrer=job.referrer,
+            tries=job.tries,
+            seconds=attempt.seconds,
+            target=target,
+            phase=fault.phase,
+            about=fault.about,
+            again=job.again,
+        )
         return self._settled(job, failure)
 
     def _redirect(self, attempt: Attempt, response: Response) -> Settlement:
         job = attempt.job
-        target = redirect_target(job, response)
-        if isinstance(target, Fault):
-            return self._failure(attempt, target)
+        found = redirect_target(job, response)
+        if isinstance(found, Fault):
+            return self._failure(attempt, found)
+        target, fragment = found
         left = job.redirects - 1
         successor = Job(target, job.depth, left, job.url, priority=job.priority)
         if self._bounces is not None:
@@ -239,15 +248,23 @@ class PageHandler:
             if left >= 0:
                 self._bounces.record(job, response)
             successor = self._bounces.judged(successor)
-        fragment = redirect_fragment(response)
         rejected, successors = self._links.onward(successor, fragment=fragment)
         if not rejected and left < 0:
             # The frontier keeps the target, for a path to this URL with more redirects left.
             cut = self._failure(attempt, _used_up(self._plan, target), target)
             return Settlement(job, cut.outcome, [successor, *cut.successors])
-        about = (job.depth, job.referrer, job.tries, attempt.seconds)
-        where = (rejected, job.again, fragment)
-        redirect = Redirect(job.url, response.status, target, *about, *where)
+        redirect = Redirect(
+            job.url,
+            response.status,
+            target,
+            depth=job.depth,
+            referrer=job.referrer,
+            tries=job.tries,
+            seconds=attempt.seconds,
+            rejected=rejected,
+            again=job.again,
+            fragment=fragment,
+        )
         return self._settled(job, redirect, successors)
 
     def _page(
@@ -378,9 +395,10 @@ class CheckHandler:
             return _ended(attempt, None, answer)
         if answer.status not in REDIRECTS or not is_redirect(answer):
             return _ended(attempt, answer.status, targets=targets)
-        target = redirect_target(job, answer)
-        if isinstance(target, Fault):
-            return _ended(attempt, answer.status, target)
+        found = redirect_target(job, answer)
+        if isinstance(found, Fault):
+            return _ended(attempt, answer.status, found)
+        target, fragment = found
         left = job.redirects - 1
         if left < 0:
             fault = _used_up(self._plan, target)
@@ -394,7 +412,7 @@ class CheckHandler:
             successors,
             target=target,
             rejected=rejected,
-            fragment=redirect_fragment(answer),
+            fragment=fragment,
         )
 
 

@@ -72,7 +72,14 @@ class Repeats:
     def keeps(self, settlement: Settlement, facts: Facts) -> bool:
         """Keep a settlement, and return True, if its page is to be asked for once more."""
         page = settlement.outcome
-        if not isinstance(page, Page) or not self._may_repeat(page):
+        if not (
+            isinstance(page, Page)
+            and page.status == 200
+            and len(page.body) <= MOST_BYTES
+            and is_web(page.url)
+            and NOT_WHOLE.isdisjoint(page.flaws)
+            and self._frontier.hosts.ended is None
+        ):
             return False
         # Imported late: only a refresh asks.
         from trio_crawler.page.text_digest import page_text
@@ -89,15 +96,6 @@ class Repeats:
         self._asked[shape] += 1
         self._held[page.url] = settlement, facts
         return True
-
-    def _may_repeat(self, page: Page) -> bool:
-        return (
-            page.status == 200
-            and len(page.body) <= MOST_BYTES
-            and is_web(page.url)
-            and NOT_WHOLE.isdisjoint(page.flaws)
-            and self._frontier.hosts.ended is None
-        )
 
     def _seems_changed(self, url: str, title: str | None, digest: bytes) -> bool:
         return url in self._texts and _key(url, title, digest) not in self._texts
@@ -176,8 +174,9 @@ class Bounces:
     def record(self, job: Job, response: Response) -> None:
         """Record the redirect that answered a job."""
         if response.request:
-            sent = _fingerprint(_cookies_in(response.request))
-            self._put(job.url, sent, job.depth)
+            lines = (line.partition(b":") for line in response.request.split(b"\r\n"))
+            sent = [value.strip() for name, _, value in lines if name.lower() == b"cookie"]
+            self._put(job.url, _fingerprint(b"; ".join(sent)), job.depth)
 
     def _put(self, url: str, cookies: int, depth: int) -> None:
         """Record a URL, unless it is there."""
@@ -201,9 +200,3 @@ class Bounces:
 def _fingerprint(cookies: bytes) -> int:
     """Return a number for a Cookie header; not 0, which is none."""
     return crc32(cookies) or 1
-
-
-def _cookies_in(request: bytes) -> bytes:
-    """Return the value of the Cookie header in the head of a request, b"" if it has none."""
-    lines = (line.partition(b":") for line in request.split(b"\r\n"))
-    return b"; ".join(value.strip() for name, _, value in lines if name.lower() == b"cookie")

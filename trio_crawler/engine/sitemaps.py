@@ -122,11 +122,8 @@ class SitemapHandler:
         job, answer = attempt.job, attempt.answer
         if self._frontier.hosts.ended is not None:
             return Settlement(job, learned=SitemapRead(None))
-        target: str | Fault | None = None
-        if not isinstance(answer, Fault) and is_redirect(answer) and job.redirects > 0:
-            target = redirect_target(job, answer)
-        if isinstance(target, str) and is_web(target):
-            return await self._redirect(job, target)
+        if (hop := _hop(job, answer)) is not None:
+            return await self._redirect(job, replace(hop, referrer=job.url, tries=0))
         found = await self._read(job, answer)
         rejected: list[RejectedLink] = []
         listings: dict[str, Listing] = {}
@@ -145,15 +142,13 @@ class SitemapHandler:
             job, successors=successors, learned=SitemapRead(record, listings, not_fetched)
         )
 
-    async def _redirect(self, job: Job, target: str) -> Settlement:
-        left = job.redirects - 1
-        hop = replace(job, url=target, redirects=left, referrer=job.url, tries=0)
+    async def _redirect(self, job: Job, hop: Job) -> Settlement:
         reason = self._reason(hop, job.url)
         if reason is not None:
             return Settlement(job, learned=SitemapRead(None, {}, self._reject(hop, reason)))
         if await self._frontier.add([hop]):
             return Settlement(job, learned=SitemapRead(None))
-        detail = f"redirects to {target}, which was found before"
+        detail = f"redirects to {hop.url}, which was found before"
         record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
         return Settlement(job, learned=SitemapRead(record))
 
@@ -330,10 +325,10 @@ def _hop(job: Job, answer: Answer) -> Job | None:
     """Return the job for the target of a redirect; None if there is none to follow."""
     if isinstance(answer, Fault) or not is_redirect(answer) or job.redirects <= 0:
         return None
-    target = redirect_target(job, answer)
-    if isinstance(target, Fault) or not is_web(target):
+    found = redirect_target(job, answer)
+    if isinstance(found, Fault) or not is_web(found[0]):
         return None
-    return replace(job, url=target, redirects=job.redirects - 1)
+    return replace(job, url=found[0], redirects=job.redirects - 1)
 
 
 def _fault(why: Reason | Fault) -> Fault:

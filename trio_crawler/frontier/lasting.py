@@ -99,6 +99,16 @@ class Journal:
         self._bytes += size
         self.end()
 
+    def learn(self, learned: RobotsRules | SitemapRead, number: int = 0) -> None:
+        """Record a robots.txt or a sitemap, of this number, and the sitemaps rejected there."""
+        if isinstance(learned, SitemapRead):
+            row = number, learned.sitemap, list(learned.listings.items())
+            self.batch.sitemaps.append(row)
+        elif learned.answer is not None:
+            self.batch.robots.append((origin(learned.url), time.time(), learned.answer))
+        self.batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
+        self._recorded.set()
+
     def end(self) -> None:
         """Record that one URL less is at risk after this batch."""
         self._ended += 1
@@ -366,20 +376,13 @@ class UrlIndex:
                 self._journal.batch.repeated.append(row)
             self._journal.settle(number, settlement.outcome, settlement.size)
         elif isinstance(learned, SitemapRead):
-            number = self._taken_back(job).number
-            listings = list(learned.listings.items())
-            self._journal.batch.sitemaps.append((number, learned.sitemap, listings))
+            self._journal.learn(learned, self._taken_back(job).number)
             self._journal.end()
+        elif isinstance(learned, RobotsRules):
+            # Not before the sitemaps that it names: these are in this batch, or written.
+            self._journal.learn(learned)
         elif job.purpose is Purpose.SEEDS:
             # Nothing is stored, but what has ended with it is noticed after a transaction.
-            self._journal.record()
-        if isinstance(learned, RobotsRules) and learned.answer is not None:
-            # Not before the sitemaps that it names: these are in this batch, or written.
-            entry = origin(learned.url), time.time(), learned.answer
-            self._journal.batch.robots.append(entry)
-            self._journal.record()
-        if isinstance(learned, RobotsRules | SitemapRead) and learned.rejected:
-            self._journal.batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
             self._journal.record()
         return fresh
 
@@ -391,17 +394,18 @@ class UrlIndex:
 
 def known_rules(
     store: Store, token: str, now: float, today: float
-) -> Iterator[tuple[str, KnownRules]]:
-    """Yield each origin with robots.txt rules from an earlier run of this walk, and the rules.
+) -> list[tuple[str, KnownRules]]:
+    """Return each origin with robots.txt rules from an earlier run of this walk, and the rules.
 
     The rules of an earlier walk are not used: each walk reads robots.txt again, and the sitemaps
     that it names. `now` and `today` are the same moment, by Trio's clock and as Unix time. Call
     this in a thread, since many files take long.
     """
-    began = store.walk.began()
+    began, found = store.walk.began(), list[tuple[str, KnownRules]]()
     for name, at, answer in store.robots():
         rules = interpret(answer, token) if at >= began else None
         if rules is not None:
             # If the clock was set back, the rules must not stay valid for longer.
             age = max(today - at, 0.0)
-            yield name, KnownRules(rules, now - age, validator_of(answer.headers))
+            found.append((name, KnownRules(rules, now - age, validator_of(answer.headers))))
+    return found

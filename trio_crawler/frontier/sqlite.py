@@ -107,16 +107,12 @@ class SqliteFrontier(Kept):
         self._file.close()
         now = trio.current_time()
         hosts = [] if self._plan is None else self.hosts.statistics(now).values()
-        how = self._how
+        how = End.CUT_SHORT
+        if self._over.is_set():
+            early = End.SPENT if self.hosts.is_spent else End.STOPPED
+            how = early if self._join.unfinished else End.FINISHED
         reason = None if how is End.FINISHED else self._ended
         await self._journal.close(how, hosts, now - self._since, reason)  # noqa: ASYNC102 - it shields itself
-
-    @property
-    def _how(self) -> End:
-        if not self._over.is_set():
-            return End.CUT_SHORT
-        early = End.SPENT if self.hosts.is_spent else End.STOPPED
-        return early if self._join.unfinished else End.FINISHED
 
     def __repr__(self) -> str:
         name, now = str(self.directory), self.statistics()
@@ -186,7 +182,7 @@ class SqliteFrontier(Kept):
         self.hosts.restore_bodies(())
         clocks = trio.current_time(), time.time()
         found = partial(known_rules, self._journal.store, plan.agent, *clocks)
-        for origin, rules in await self._journal.call(lambda: list(found())):
+        for origin, rules in await self._journal.call(found):
             self.hosts.restore_rules(f"{origin}/", rules)
         if self.hosts.is_spent:
             self.end(Reason.PAGE_BUDGET)

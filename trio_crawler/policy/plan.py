@@ -5,7 +5,7 @@
 
 import math
 import random
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
@@ -72,20 +72,13 @@ class Sitemaps:
         object.__setattr__(self, "only", only)
 
 
-class Chance:
-    """A source of random numbers: one number for each key, independent of the order of the calls.
+def _chance(generator: Random) -> Callable[..., float]:
+    """Return a function of a key that returns a number in [0, 1), in whatever order it is called.
 
     The same state of the generator gives the same numbers.
     """
-
-    __slots__ = ("_salt",)
-
-    def __init__(self, generator: random.Random) -> None:
-        self._salt = generator.getrandbits(64)
-
-    def __call__(self, *key: object) -> float:
-        """Return a number in [0, 1)."""
-        return random.Random(f"{self._salt} {key}").random()  # noqa: S311 - nothing is secret
+    salt = generator.getrandbits(64)
+    return lambda *key: Random(f"{salt} {key}").random()  # noqa: S311 - nothing is secret
 
 
 @public("trio_crawler.frontier")
@@ -115,7 +108,7 @@ class Plan:
     facts: bool
     workers: int
     agent: str
-    chance: Chance
+    chance: Callable[..., float]
 
     def __init__(
         self,
@@ -162,7 +155,7 @@ class Plan:
             "facts": facts,
             "workers": workers,
             "agent": agent,
-            "chance": Chance(_kind("random", random, Random)),
+            "chance": _chance(_kind("random", random, Random)),
         }
         check_flag("fold_canonical", fold_canonical)
         check_flag("anchors", anchors)

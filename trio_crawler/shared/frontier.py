@@ -149,7 +149,7 @@ class SharedFrontier:
         if meaning is not None and strands > 1:
             meaning = {**meaning, _STRANDS: strands}
         self._meaning = "" if meaning is None else json.dumps(meaning, sort_keys=True)
-        self._ttl, self._seeds = ttl, seeds
+        self._ttl, self._lease, self._seeds = ttl, int(ttl * 1000), seeds
         # For those who look at the store; the last part is new at each start.
         self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:_WORD]}"
         self._plan: Plan | None = None
@@ -241,10 +241,6 @@ class SharedFrontier:
         if strands > 1 and (asked or polite.per_host < strands):
             need = f"robots=False, no delay, and per_host={strands} or more"
             raise ArgumentError("politeness", f" must have {need}: a host has so many strands")
-
-    @property
-    def _lease(self) -> int:
-        return int(self._ttl * 1000)
 
     async def run(self) -> None:
         """Seed the crawl and work; return when that is over. Raises RuntimeError before `open`."""

@@ -6,7 +6,6 @@ The jobs of each host that are here are counted, and it is decided which hosts t
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -18,7 +17,6 @@ import trio
 
 from trio_crawler.frontier.lasting import Kept, StoredJob
 from trio_crawler.model import Job, Reason
-from trio_crawler.page.urls import origin
 from trio_crawler.policy.settings import HostStatistics
 from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.schedule.origin import Origin
@@ -195,12 +193,9 @@ class WorkerDirectory(Kept):
             if settlement.outcome is not None:
                 self._journal.settle(job.number, settlement.outcome, settlement.size)
             elif isinstance(learned, SitemapRead):
-                listings = list(learned.listings.items())
-                batch.sitemaps.append((job.number, learned.sitemap, listings))
-        if isinstance(learned, RobotsRules) and learned.answer is not None:
-            batch.robots.append((origin(learned.url), time.time(), learned.answer))
-        if isinstance(learned, RobotsRules | SitemapRead) and learned.rejected:
-            batch.sitemaps += [(0, sitemap, []) for sitemap in learned.rejected]
+                self._journal.learn(learned, job.number)
+        if isinstance(learned, RobotsRules):
+            self._journal.learn(learned)
 
     async def write(self) -> None:
         """Write what was settled, in one transaction. Raises StoreError."""
