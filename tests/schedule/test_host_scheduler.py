@@ -24,7 +24,7 @@ from trio_crawler.policy.settings import (
     depth_first,
 )
 from trio_crawler.schedule.host_scheduler import HostScheduler
-from trio_crawler.schedule.origin import RUN
+from trio_crawler.schedule.origin import RUN, Turns
 from trio_crawler.settlement import (
     ProbeAnswered,
     RobotsMissing,
@@ -854,6 +854,31 @@ def test_a_host_that_was_given_up_waits_only_for_workers():
     assert statistics(some, now).waiting
     assert statistics(some, now).rest > 0
     assert statistics(some, now).waits_for is HostWait.TURN
+
+
+def test_a_retry_in_flight_counts_also_when_no_other_one_waits():
+    some = turns(A)
+    answer(some, take(some))
+    some.put(Job(A + "slow", tries=1), 0)
+    assert take(some) == [A + "slow"]
+    filled(some, *pages(A, 40)).put(Job(A + "other", tries=1), 0)
+    for _ in range(12):
+        started = take(some)
+        assert len(started) == 3
+        assert A + "other" not in started
+        answer(some, started)
+    answer(some, A + "slow")
+    assert A + "other" in take(some)
+
+
+def test_where_urls_hang_each_first_try_but_one_in_flight_is_hurried():
+    some = turns(*pages(A, 3))
+    hanging = some.origin(A)
+    hanging.state.answered, hanging.state.hung = True, 4
+    given = Turns(lambda origin: None, hurried=True)
+    for page in pages(A, 3):
+        given.give(hanging, Job(page))
+    assert [url for _, url in given.out] == pages(A, 3)[1:]
 
 
 def test_the_hosts_can_be_read_in_slices_while_others_are_found():

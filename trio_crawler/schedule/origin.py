@@ -244,7 +244,7 @@ class Origin:
     def put(self, job: Job) -> None:
         """Add a job to its queue, but not a page that was never tried: `queue` has these."""
         if job.purpose is Purpose.PAGE or job.purpose in CHECKS:
-            self.retries = self.retries or Retries()
+            self.retries = Retries() if self.retries is None else self.retries
             self.retries.put(job)
         elif job.purpose is Purpose.SITEMAP:
             self.sitemaps = self.sitemaps or FifoQueue()
@@ -343,8 +343,8 @@ class Turns:
         if self._hurried and job.purpose is Purpose.PAGE and origin.pages and not job.tries:
             hurry = origin.state.hurry
         if hurry < math.inf:
-            retries = origin.retries = origin.retries or Retries()
-            if not retries.hurries(job.url, origin.state.limit):
+            origin.retries = Retries() if origin.retries is None else origin.retries
+            if not origin.retries.hurries(job.url, origin.state.limit):
                 hurry = math.inf
         if host.load.delay and host.pace is None:
             host.pace = Pace(host.load, lambda: self._moved(origin))
