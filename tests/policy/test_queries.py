@@ -6,7 +6,7 @@ import pytest
 from cases import for_each
 
 from trio_crawler.model import Job, Reason
-from trio_crawler.policy.news import Families, Novelty, Queries, Shape
+from trio_crawler.policy.news import Novelty, Queries, Shape
 from trio_crawler.policy.traps import HostTraps, Traps
 
 H = "http://h"
@@ -107,25 +107,27 @@ def test_when_its_bits_are_used_up_all_texts_are_new_once_more():
 
 
 def test_a_family_is_the_first_names_of_a_path_and_numbers_are_folded():
-    families = Families()
-    assert families.of("/repo/tree/src/a.c") == families.of("/repo/tree/src/b.c")
-    assert families.of("/repo/tree/a") != families.of("/repo/commit/a")
-    assert families.of("/2031/05/") == families.of("/1999/12")
-    assert families.of("/a") != families.of("/a/b")
-    assert families.of("/") == families.of("")
+    queries = Queries(16)
+    assert queries.family("/repo/tree/src/a.c") == queries.family("/repo/tree/src/b.c")
+    assert queries.family("/repo/tree/a") != queries.family("/repo/commit/a")
+    assert queries.family("/2031/05/") == queries.family("/1999/12")
+    assert queries.family("/a") != queries.family("/a/b")
+    assert queries.family("/") == queries.family("")
 
 
 def test_the_items_of_a_large_directory_are_one_family():
-    families = Families()
-    found = {families.of(f"/articles/{letters(number)}") for number in range(1_000)}
+    queries = Queries(16)
+    found = {queries.family(f"/articles/{letters(number)}") for number in range(1_000)}
     assert len(found) == 17
-    assert len({families.of(f"/articles/{letters(number)}/edit") for number in range(1_000)}) == 17
+    assert (
+        len({queries.family(f"/articles/{letters(number)}/edit") for number in range(1_000)}) == 17
+    )
 
 
 def test_a_host_has_a_bounded_number_of_families():
-    families = Families()
+    queries = Queries(16)
     found = {
-        families.of(f"/{letters(one)}/{letters(two)}/{letters(three)}" + "/x" * depth)
+        queries.family(f"/{letters(one)}/{letters(two)}/{letters(three)}" + "/x" * depth)
         for one in range(20)
         for two in range(20)
         for three in range(20)

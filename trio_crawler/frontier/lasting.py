@@ -14,7 +14,8 @@ from msgspec.structs import astuple, replace
 
 from trio_crawler.arguments import check_flag, check_function, check_path
 from trio_crawler.frontier.memory import Seen
-from trio_crawler.model import CHECKS, COUNTED, Job, Outcome, Purpose, Reason, Validator
+from trio_crawler.model import CHECKS, COUNTED, Checked, Job, Outcome, Purpose, Reason, Validator
+from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.answers import validator_of
 from trio_crawler.policy.robots import KnownRules, interpret
@@ -328,9 +329,10 @@ class UrlIndex:
         known = number > 0 or (number < 0 and job.purpose is Purpose.CHECK)
         return replace(job, recalled=True) if known else job
 
-    def earlier_check(self, url: str) -> int:
-        """Return the number of the check of a URL whose job is `recalled`."""
-        return abs(self._checks[hash(url)])
+    async def checked(self, url: str) -> Checked:
+        """Return what an earlier walk found at a URL whose job is `recalled`."""
+        number = abs(self._checks[hash(url)])
+        return await self._journal.call(partial(self._journal.store.check, number))
 
     def hand_out(self, job: StoredJob) -> Job:
         """Record that a worker receives a job; return the job, conditional if that is possible."""
@@ -386,10 +388,11 @@ class UrlIndex:
             self._journal.record()
         return fresh
 
-    def earlier(self, url: str) -> int | None:
-        """Return the number of the page that an earlier walk fetched from a URL, None if none."""
-        known = self._earlier.get(hash(url))
-        return None if known is None else known[0]
+    async def facts(self, url: str) -> Facts | None:
+        """Return the facts of a page from the last walk that fetched it; None if unknown."""
+        if (known := self._earlier.get(hash(url))) is None:
+            return None
+        return await self._journal.call(partial(self._journal.store.facts, known[0]))
 
 
 def known_rules(

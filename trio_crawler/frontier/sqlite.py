@@ -20,8 +20,7 @@ from trio_crawler.frontier.lasting import Kept, StoredJob, UrlIndex, known_rules
 from trio_crawler.frontier.memory import Join
 from trio_crawler.frontier.protocol import FrontierStatistics, Past, admit_first
 from trio_crawler.in_trio import check_in_trio, start_soon
-from trio_crawler.model import Attempt, Checked, Job, Purpose, Reason, Statistics
-from trio_crawler.page.read import Facts
+from trio_crawler.model import Attempt, Job, Purpose, Reason, Statistics
 from trio_crawler.policy.plan import Plan
 from trio_crawler.policy.settings import breadth_first
 from trio_crawler.schedule.hosts import Hosts, JobChannel
@@ -168,11 +167,11 @@ class SqliteFrontier(Kept):
             urls=self._past_urls,
             bodies=((url, digest) for rows in bodies for url, digest, _ in rows),
             outcomes=walk.outcomes(found=False, brief=True),
-            facts=self._facts,
+            facts=self._index.facts,
             redirected=walk.redirected(),
             texts_before=walk.texts_before(),
             texts=walk.texts(),
-            checked=self._checked,
+            checked=self._index.checked,
         )
 
     async def _restore_hosts(self, plan: Plan, past: Statistics) -> None:
@@ -275,18 +274,6 @@ class SqliteFrontier(Kept):
             delayed=self.hosts.delayed,
             retries=self.hosts.retries,
         )
-
-    async def _facts(self, url: str) -> Facts | None:
-        """Return the facts of a page from the last walk that fetched it; None if unknown."""
-        number = self._index.earlier(url)
-        if number is None:
-            return None
-        return await self._journal.call(partial(self._journal.store.facts, number))
-
-    async def _checked(self, url: str) -> Checked:
-        """Return what an earlier walk found at a URL whose job is `recalled`."""
-        number = self._index.earlier_check(url)
-        return await self._journal.call(partial(self._journal.store.check, number))
 
     async def _restore(self) -> None:
         """Restore all else that earlier runs left."""

@@ -225,41 +225,6 @@ _is_url = re.compile("https?:|/", re.IGNORECASE).match
 _is_number = re.compile("[0-9]+").fullmatch
 
 
-class Families:
-    """The families of the paths of one host.
-
-    A family is the number of names of a path, and the first three of them. Numbers are folded, and
-    where a directory has more than 16 names, the later ones are "*". So `/repo/tree` and
-    `/repo/commit` are two families, and ten thousand articles are 17. At most 500 directories are
-    told apart.
-    """
-
-    __slots__ = ("_names",)
-
-    def __init__(self) -> None:
-        self._names: dict[str, set[str]] = {}
-
-    def of(self, path: str) -> str:
-        """Return the family of a path."""
-        # Pages deeper down are views of parts, such as the history of a file.
-        names = path.strip("/").split("/")
-        family = str(len(names))
-        for name in names[:_LEVELS]:
-            known = self._names.get(family)
-            if known is None:
-                if len(self._names) >= _MAX_DIRECTORIES:
-                    return f"{family}/{_ITEM}"
-                known = self._names[family] = set()
-            folded = _numbers("0", name)
-            if folded not in known:
-                if len(known) >= _MAX_SIBLINGS:
-                    folded = _ITEM
-                else:
-                    known.add(folded)
-            family = f"{family}/{folded}"
-        return family
-
-
 class _Parameter:
     """One parameter in one family of paths: its pages in a row without news, and those with."""
 
@@ -317,6 +282,11 @@ class Shape:
 class Queries:
     """The shapes of the URLs with a query, of one host, and what each parameter has brought.
 
+    A family of paths is the number of their names, and the first three of them. Numbers are
+    folded, and where a directory has more than 16 names, the later ones are "*". So `/repo/tree`
+    and `/repo/commit` are two families, and ten thousand articles are 17. At most 500 directories
+    are told apart.
+
     A parameter is left out after `most` pages in a row that brought nothing, counted in its family
     of paths. If its values are URLs, 8 pages are enough; of numbers, and of pages that lead to one
     or two more, it takes eight times as many. Of the URLs with such a parameter one in 50 is
@@ -324,20 +294,41 @@ class Queries:
     URL with more than 64 parameters only the first 64 count, by name.
     """
 
-    __slots__ = ("_families", "_most", "_others", "_parameters", "_shapes")
+    __slots__ = ("_most", "_names", "_others", "_parameters", "_shapes")
 
     def __init__(self, most: float) -> None:
         self._most = most
-        self._families = Families()
+        # By the beginning of a family: the names that may follow.
+        self._names: dict[str, set[str]] = {}
         self._parameters: dict[tuple[str, str], _Parameter] = {}
         self._shapes: dict[tuple[str, str], Shape] = {}
         # All shapes beyond the bound. They are never left out.
         self._others = Shape(())
 
+    def family(self, path: str) -> str:
+        """Return the family of a path."""
+        # Pages deeper down are views of parts, such as the history of a file.
+        names = path.strip("/").split("/")
+        family = str(len(names))
+        for name in names[:_LEVELS]:
+            known = self._names.get(family)
+            if known is None:
+                if len(self._names) >= _MAX_DIRECTORIES:
+                    return f"{family}/{_ITEM}"
+                known = self._names[family] = set()
+            folded = _numbers("0", name)
+            if folded not in known:
+                if len(known) >= _MAX_SIBLINGS:
+                    folded = _ITEM
+                else:
+                    known.add(folded)
+            family = f"{family}/{folded}"
+        return family
+
     def shape(self, url: str) -> Shape:
         """Return the shape of a URL with a query."""
         place, _, query = url[url.index("/", 8) :].partition("?")
-        family = self._families.of(place)
+        family = self.family(place)
         names = sorted({_name(part) for part in _part(query)})[:_MAX_NAMES]
         key = family, "&".join(names)
         shape = self._shapes.get(key)
@@ -377,11 +368,11 @@ class Queries:
         its shape has brought something before. At another host it never is: its shape is unknown
         here.
         """
-        family, home = self._families.of(path(url)), host(url)
+        family, home = self.family(path(url)), host(url)
         for link in islice(new, _LINKS_READ):
             if host(link) != home:
                 worth = "?" not in link
-            elif self._families.of(path(link)) == family:
+            elif self.family(path(link)) == family:
                 worth = False
             else:
                 worth = "?" not in link or self.shape(link).is_good

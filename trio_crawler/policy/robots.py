@@ -234,14 +234,42 @@ def parse_rules(body: bytes, token: str) -> Rules:
     are none, the groups for "*" are. Only whole lines in the first `MAX_BYTES` bytes count. May
     run in a thread: a body of 100 KB can take more than 50 ms.
     """
-    text = _Text(token.lower())
+    ours, everyone = _Group(), _Group()
+    groups = {token.lower(): ours, "*": everyone} if token else {"*": everyone}
+    sitemaps: dict[str, None] = {}
+    # The groups that the next line belongs to: a rule, and a delay. Only rules end the list of
+    # agents of a group (RFC 9309, 2.2.4): "User-agent: a", "Crawl-delay: 5", "User-agent: b",
+    # "Disallow: /" disallows both. But the delay is for `a`.
+    ruled, delayed = set[_Group](), set[_Group]()
+    rules_seen = delay_seen = False
     for key, value in _fields(_clean(body)):
-        text.add(key, value)
-    group = text.ours if text.ours.named else text.everyone
+        if key == "user-agent":
+            if rules_seen:
+                ruled.clear()
+            if rules_seen or delay_seen:
+                delayed.clear()
+            rules_seen = delay_seen = False
+            name = "*" if _EVERYONE.match(value) else product_token(value).lower()
+            if (named := groups.get(name)) is not None:
+                named.named = True
+                ruled.add(named)
+                delayed.add(named)
+        elif key in ("allow", "disallow"):
+            rules_seen, allows = True, key == "allow"
+            # Any other pattern never matches: a path begins with "/" (RFC 9309, 2.2).
+            for group in ruled if value.startswith(("/", "*")) else ():
+                group.patterns[value] = allows or group.patterns.get(value, False)
+        elif key == "crawl-delay":
+            delay_seen = True
+            for group in delayed if _DELAY.fullmatch(value) else ():
+                group.delay = max(group.delay, min(float(value), MAX_DELAY))
+        elif key == "sitemap" and len(sitemaps) < MAX_SITEMAPS and _is_web(value):
+            sitemaps[value] = None
+    group = ours if ours.named else everyone
     patterns = group.patterns if False in group.patterns.values() else {}
-    if not patterns and not group.delay and not text.sitemaps:
+    if not patterns and not group.delay and not sitemaps:
         return ALLOW_ALL
-    return Rules(patterns, group.delay, tuple(text.sitemaps))
+    return Rules(patterns, group.delay, tuple(sitemaps))
 
 
 @dataclass(slots=True, eq=False)
@@ -251,58 +279,6 @@ class _Group:
     named: bool = False
     delay: float = 0.0
     patterns: dict[str, bool] = field(default_factory=dict)
-
-
-class _Text:
-    """The groups of the lines read so far, and the groups that the next line belongs to.
-
-    Only rules end the list of agents of a group (RFC 9309, 2.2.4): "User-agent: a",
-    "Crawl-delay: 5", "User-agent: b", "Disallow: /" disallows both. But the delay is for `a`.
-    """
-
-    def __init__(self, token: str) -> None:
-        self.ours, self.everyone = _Group(), _Group()
-        self.sitemaps: dict[str, None] = {}
-        self._groups = {token: self.ours, "*": self.everyone} if token else {"*": self.everyone}
-        self._ruled: set[_Group] = set()
-        self._delayed: set[_Group] = set()
-        self._rules_seen = self._delay_seen = False
-
-    def add(self, key: str, value: str) -> None:
-        """Add one line."""
-        if key == "user-agent":
-            self._agent(value)
-        elif key in ("allow", "disallow"):
-            self._rule(value, key == "allow")
-        elif key == "crawl-delay":
-            self._delay(value)
-        elif key == "sitemap" and len(self.sitemaps) < MAX_SITEMAPS and _is_web(value):
-            self.sitemaps[value] = None
-
-    def _agent(self, value: str) -> None:
-        if self._rules_seen:
-            self._ruled.clear()
-        if self._rules_seen or self._delay_seen:
-            self._delayed.clear()
-        self._rules_seen = self._delay_seen = False
-        name = "*" if _EVERYONE.match(value) else product_token(value).lower()
-        if (group := self._groups.get(name)) is not None:
-            group.named = True
-            self._ruled.add(group)
-            self._delayed.add(group)
-
-    def _rule(self, pattern: str, allows: bool) -> None:
-        self._rules_seen = True
-        # Any other pattern never matches: a path begins with "/" (RFC 9309, 2.2).
-        if pattern.startswith(("/", "*")):
-            for group in self._ruled:
-                group.patterns[pattern] = allows or group.patterns.get(pattern, False)
-
-    def _delay(self, value: str) -> None:
-        self._delay_seen = True
-        if _DELAY.fullmatch(value):
-            for group in self._delayed:
-                group.delay = max(group.delay, min(float(value), MAX_DELAY))
 
 
 def _clean(body: bytes) -> bytes:

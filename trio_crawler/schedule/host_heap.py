@@ -156,8 +156,7 @@ class HostHeap:
         while self._runs:
             number, origin = self._runs.popleft()
             if origin.ticket == number:
-                self.live -= 1
-                origin.ticket = 0
+                self.remove(origin)
                 return origin
         return None
 
@@ -167,8 +166,7 @@ class HostHeap:
             _, number, origin = heapq.heappop(self._resting)
             self.wakes = self._resting[0][0] if self._resting else math.inf
             if origin.ticket == number:
-                self.live -= 1
-                origin.ticket = 0
+                self.remove(origin)
                 return origin
         return None
 

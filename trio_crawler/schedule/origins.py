@@ -77,9 +77,8 @@ class Origins:
     def enter(self, origin: Origin) -> None:
         """Record that pages of the host of an origin are crawled, not only checked."""
         both = (origin, origin.other_scheme or origin)
-        load, politeness = origin.host.load, self._politeness
-        if politeness.hosts:
-            politeness = at_host(politeness, origin.name + "/", politeness)
+        load = origin.host.load
+        politeness = at_host(self._politeness, origin.name + "/", self._politeness)
         load.brake()
         if load.delay == load.politeness.delay:
             # It has not asked for a longer one, but may have asked for a shorter one.
