@@ -83,6 +83,14 @@ def test_a_link_to_the_pages_own_path_elsewhere_is_one_of_a_template() -> None:
     assert "20 targets on 20 pages" in told
 
 
+def test_a_page_that_links_to_its_namesake_has_no_template() -> None:
+    pages = ["https://a.test/git.html", "https://a.test/"]
+    found = [finding(page=page, url="https://a.test/git-p4.html", as_written="") for page in pages]
+    told = check_report([*found, *long_check()], FACTS)
+    assert "The worst\n  404: /git-p4.html, 2 links on 2 pages\n" in told
+    assert "*" not in told
+
+
 def long_check() -> list[Finding]:
     """Return 30 pages with 30 faults each, all different."""
     return [

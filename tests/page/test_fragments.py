@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from sites import by_lexbor
 
 from trio_crawler.page import accelerator, fragments
-from trio_crawler.page.fragments import fragment_keys, key_of, read_targets
+from trio_crawler.page.fragments import fragment_keys, has_place, key_of, read_targets
 
 
 def names(text: str, fragment: str) -> bool:
     """Whether a fragment names a place of a page."""
-    keys = fragment_keys(fragment)
-    return not keys or not read_targets(text).isdisjoint(keys)
+    return has_place(read_targets(text), fragment)
 
 
 @for_each(
@@ -93,6 +92,23 @@ def test_nothing_else_is(markup):
 )
 def test_a_fragment_is_looked_up_as_it_is_and_then_decoded(name, fragment, found):
     assert names(f'<p id="{name}">', fragment) is found
+
+
+@for_each(
+    "fragment, found",
+    [
+        ("3-17", True),
+        ("L4-L5", True),
+        ("L4-5", True),
+        ("3-18", False),
+        ("L3-L4", False),
+        ("L4-L5-L4", False),
+        ("L4-", False),
+        ("x3-17", False),
+    ],
+)
+def test_a_range_of_lines_names_its_first_and_its_last_line(fragment, found):
+    assert names("<i id=3></i><i id=17></i><i id=L4></i><i id=L5></i>", fragment) is found
 
 
 def test_a_wanted_fragment_has_at_most_four_keys_of_64_bits():

@@ -37,8 +37,7 @@ class _Bad(NamedTuple):
 
 def _bad(finding: Finding) -> _Bad:
     last = finding.chain[-1].url if finding.chain else ""
-    patterns = _pattern(finding, bad_url(finding)), last and _pattern(finding, last)
-    return _Bad(finding.verdict, finding.code, *patterns)
+    return _Bad(finding.verdict, finding.code, bad_url(finding), last)
 
 
 def _pattern(finding: Finding, url: str) -> str:
@@ -93,11 +92,11 @@ class Row:
         rest = f" ({count(len(members))} links)" if len(members) > 1 else ""
         return f"{where}{_quoted(first.text)}{rest}"
 
-    def of_template(self, members: Sequence[Finding]) -> list[str]:
+    def of_template(self, bad: _Bad, members: Sequence[Finding]) -> list[str]:
         """Return the lines of a target that many pages have."""
         first, pages = members[0], len({each.page for each in members})
         where = f"{self.page(first.page)}{':' if first.line else ''}{_place(first).strip()}"
-        told = f"{self.near(first.page, _bad(first).url)}{_written(first, bad_url(first))}"
+        told = f"{self.near(first.page, bad.url)}{_written(first, bad_url(first))}"
         on = f"{count(len(members), 'link')} on {count(pages, 'page')}"
         return [
             f"  {self.why(first)}: {told}, {on}",
@@ -129,9 +128,17 @@ class Row:
 
 def by_repair(found: Iterable[Finding]) -> dict[_Bad, list[Finding]]:
     """Return the findings in groups that need the same repair."""
-    links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
+    alike: defaultdict[_Bad, list[Finding]] = defaultdict(list)
     for each in found:
-        links[_bad(each)].append(each)
+        bad = _bad(each)
+        patterns = _pattern(each, bad.url), bad.last and _pattern(each, bad.last)
+        alike[bad._replace(url=patterns[0], last=patterns[1])].append(each)
+    links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
+    for pattern, members in alike.items():
+        # A page that links to a namesake has no template.
+        several = len({each.page for each in members}) > 1
+        for each in members:
+            links[pattern if several else _bad(each)].append(each)
     return links
 
 
@@ -139,7 +146,7 @@ def most_frequent(links: Mapping[_Bad, Sequence[Finding]], row: Row) -> list[str
     """Return a line for each of the three faults that most links have."""
     faults = [key for key in links if key.verdict is Verdict.FAULT]
     first = nsmallest(_WORST, faults, key=lambda key: (-len(links[key]), key))
-    return [row.of_template(links[key])[0].strip() for key in first]
+    return [row.of_template(key, links[key])[0].strip() for key in first]
 
 
 def listing(
@@ -164,7 +171,7 @@ def listing(
         repairs = {id(each): key for key, members in links.items() for each in members}
         told = set(common)
         others = [each for each in found if repairs[id(each)] not in told]
-        parts = _templates([links[key] for key in common], row)
+        parts = _templates({key: links[key] for key in common}, row)
         room = _ROOM - sum(map(len, parts))
         by_page = _by(others, of_page)
         parts += _listed(by_page, row, full, lambda each: repairs[id(each)], room=room)
@@ -182,15 +189,15 @@ def _common(links: Mapping[_Bad, Sequence[Finding]]) -> list[_Bad]:
     return sorted(many, key=lambda key: (key.verdict is not Verdict.FAULT, -pages[key], key))
 
 
-def _templates(common: Sequence[Sequence[Finding]], row: Row) -> list[list[str]]:
+def _templates(common: Mapping[_Bad, Sequence[Finding]], row: Row) -> list[list[str]]:
     if not common:
         return []
     most = _SIZES[1]
     heading = f"On {_MANY} pages or more, as from a template ({count(len(common), 'target')})"
     lines = [row.paint(heading, Tone.HEADING)]
-    for members in common[:most]:
-        lines += row.of_template(members)
-    if rest := common[most:]:
+    for key, members in list(common.items())[:most]:
+        lines += row.of_template(key, members)
+    if rest := list(common.values())[most:]:
         lines.append(f"  and {_links(rest)} to {count(len(rest), 'more target')}")
     return [lines]
 

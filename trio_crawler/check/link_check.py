@@ -13,7 +13,7 @@ from trio_crawler.ledger.ledger import Ledger, numbers_of
 from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
-from trio_crawler.page.fragments import fragment_keys, key_of, names_place
+from trio_crawler.page.fragments import has_place, key_of
 from trio_crawler.page.links import pointed_of
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
@@ -281,22 +281,33 @@ class LinkCheck:
         )
 
     def _missing(self) -> Mapping[int, tuple[int, set[str]]]:
-        """Return by the number of a URL its end, and the fragments that name no place there."""
+        """Return by the number of a URL its end, and the fragments that name no place there.
+
+        Of a page that refreshes to another one neither has such a place: scripts of some of them
+        take the fragment along, and no author gives them any.
+        """
         ledger = self._ledger
         named: defaultdict[int, set[str]] = defaultdict(set)
+        refreshes, ends = dict[int, int](), dict[int, int]()
         for each in ledger.outlinks():
-            for kind, by_number in each.pointed.fragments.items() if each.pointed else ():
-                numbers = numbers_of(each.pointed.kinds[kind]) if each.pointed else ()
+            if each.pointed is None:
+                continue
+            for target in numbers_of(each.pointed.kinds.get(LinkKind.REFRESH, b"")):
+                refreshes[ledger.usual(each.page)] = ledger.usual(target)
+            for kind, by_number in each.pointed.fragments.items():
+                numbers = numbers_of(each.pointed.kinds[kind])
                 for number, fragments in zip(numbers, by_number, strict=True):
                     if fragments:
                         named[number] |= fragments
-        ends: dict[int, int] = {}
         wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
-                ends[number] = path.numbers[-1]
-                wanted[ends[number]] |= of_url
+                last = ends[number] = path.numbers[-1]
+                wanted[last] |= of_url
+                if last in refreshes:
+                    refreshes[last] = self._path(refreshes[last]).numbers[-1]
+                    wanted[refreshes[last]] |= of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:
@@ -305,10 +316,10 @@ class LinkCheck:
                 missing[number] = {
                     fragment
                     for fragment in wanted[number]
-                    if key_of(fragment) not in keys
-                    and names_place(fragment)
-                    and keys.isdisjoint(fragment_keys(fragment))
+                    if key_of(fragment) not in keys and not has_place(keys, fragment)
                 }
+        for last in missing.keys() & refreshes.keys():
+            missing[last] &= missing.get(refreshes[last], set())
         return {
             number: (last, missing[last]) for number, last in ends.items() if missing.get(last)
         }

@@ -5,9 +5,10 @@ The rules are those of the HTML Standard (7.4.6.4, "find a potential indicated e
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
@@ -20,6 +21,8 @@ MAX_TARGETS = 1_000_000
 
 _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
+# The first line and the last one of a source that a script of its page marks: 10-20, L10-L20.
+_lines = re.compile("(L?)([0-9]+)-L?([0-9]+)").fullmatch
 
 
 def read_targets(text: str, *, xml: bool = False) -> frozenset[int] | None:
@@ -41,6 +44,17 @@ def read_targets(text: str, *, xml: bool = False) -> frozenset[int] | None:
                 found.add(values.get("name", ""))
     found.discard("")
     return keys_of(map(entities.in_attribute, found))
+
+
+def has_place(keys: Collection[int], fragment: str) -> bool:
+    """Whether a fragment names a place of a page with these keys, or needs none.
+
+    A range of lines names two: where code is shown, a script of the page marks what is between.
+    """
+    if not names_place(fragment) or any(key in keys for key in fragment_keys(fragment)):
+        return True
+    lines = _lines(fragment)
+    return lines is not None and keys_of(lines[1] + lines[at] for at in (2, 3)).issubset(keys)
 
 
 def fragment_keys(fragment: str) -> tuple[int, ...]:
