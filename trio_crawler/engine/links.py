@@ -69,7 +69,7 @@ class Rules:
         self._max_depth = plan.limits.max_depth
         self._obey = plan.politeness.robots
         self._keeps_out = plan.politeness.side_effects is False
-        self._use_traps = plan.traps != Traps.off()
+        self.use_traps = plan.traps != Traps.off()
         # Returns a URL without session ids; the same string object if there are none.
         self.without_session = without_session if plan.traps.session_ids else lambda url: url
         # The last URLs that the traps let through: at least 65,536, at most twice as many.
@@ -127,7 +127,7 @@ class Rules:
         # Most URLs have no colon behind that of the scheme.
         if job.url.find(":", 8) > 0 and (reason := self._at_new_port(job.url)):
             return reason
-        if self._use_traps:
+        if self.use_traps:
             number = hash(job.url)
             if number not in self._passed and number not in self._passed_before:
                 if reason := hosts.traps(job.url).rejection(job):
@@ -267,7 +267,6 @@ class Links:
         self._redirects, self._max_depth = plan.limits.max_redirects, plan.limits.max_depth
         self._agent = plan.agent
         self._nofollow = plan.politeness.nofollow
-        self._use_traps = plan.traps != Traps.off()
         self._checks, self._fragments = plan.checks.external, plan.checks.fragments
         self._assets = plan.checks.assets
         # Links of the kind `A` are read in any case.
@@ -287,7 +286,7 @@ class Links:
         folded_into = None
         if self._folding.folds:
             successors, folded_into = self._folding.fold(job, canonical)
-        traps = self._frontier.hosts.traps(job.url) if self._use_traps else None
+        traps = self._frontier.hosts.traps(job.url) if self._rules.use_traps else None
         original = None
         # After a 304 only the SHA-1 of the body is known.
         whole = facts.digest or (response.status < 300 and response.flaw is None)
@@ -323,7 +322,7 @@ class Links:
         if not self._frontier.known([job.url]):
             rejected = self._rules.rejection(job)
         # A login that leads back has brought a cookie.
-        elif self._use_traps and job.referrer is not None and not job.again:
+        elif self._rules.use_traps and job.referrer is not None and not job.again:
             self._frontier.hosts.traps(job.referrer).record_nothing(job.referrer)
         if rejected is None:
             return None, [job]

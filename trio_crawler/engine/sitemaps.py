@@ -112,8 +112,7 @@ class SitemapHandler:
 
     def blocked(self, job: Job, why: Reason | Fault, last: Attempt | None) -> Settlement:
         """Return the settlement of a sitemap that is not fetched."""
-        record = self._record_blocked(job, why)
-        return Settlement(job, learned=SitemapRead(record))
+        return Settlement(job, learned=SitemapRead(self._unread(job, why, fetched=False)))
 
     async def settled(self, attempt: Attempt) -> Settlement | Retry:
         """Return the settlement of a sitemap, after its URLs were admitted, or its retry."""
@@ -124,6 +123,10 @@ class SitemapHandler:
             return Settlement(job, learned=SitemapRead(None))
         if (hop := _hop(job, answer)) is not None:
             return await self._redirect(job, replace(hop, referrer=job.url, tries=0))
+        if isinstance(answer, Response) and not 200 <= answer.status < 300:
+            answer = Fault(Reason.BAD_STATUS, f"status {answer.status}")
+        if isinstance(answer, Fault):
+            return Settlement(job, learned=SitemapRead(self._unread(job, answer)))
         found = await self._read(job, answer)
         rejected: list[RejectedLink] = []
         listings: dict[str, Listing] = {}
@@ -149,7 +152,7 @@ class SitemapHandler:
         if await self._frontier.add([hop]):
             return Settlement(job, learned=SitemapRead(None))
         detail = f"redirects to {hop.url}, which was found before"
-        record = self._record(job, _unread(Fault(Reason.BAD_SITEMAP, detail)))
+        record = self._unread(job, Fault(Reason.BAD_SITEMAP, detail))
         return Settlement(job, learned=SitemapRead(record))
 
     def _jobs(
@@ -194,14 +197,14 @@ class SitemapHandler:
         if job.url in self._rejected or len(self._rejected) >= self._max_sitemaps:
             return ()
         self._rejected.add(job.url)
-        return (self._record_blocked(job, reason),)
+        return (self._unread(job, reason, fetched=False),)
 
     def _record(
         self,
         job: Job,
         found: ParsedSitemap,
-        admitted: int = 0,
-        rejected: Iterable[RejectedLink] = (),
+        admitted: int,
+        rejected: Iterable[RejectedLink],
     ) -> Sitemap:
         named = len(found.entries) + len(found.sitemaps) + found.beyond
         about = (found.kind, named, admitted, found.flaws, found.detail, job.referrer)
@@ -209,19 +212,15 @@ class SitemapHandler:
         self.records.append(record)
         return record
 
-    def _record_blocked(self, job: Job, why: Reason | Fault) -> Sitemap:
+    def _unread(self, job: Job, why: Reason | Fault, *, fetched: bool = True) -> Sitemap:
         reason, detail = (why.reason, why.detail) if isinstance(why, Fault) else (why, "")
         record = Sitemap(
-            job.url, flaws=(reason,), detail=detail, referrer=job.referrer, fetched=False
+            job.url, flaws=(reason,), detail=detail, referrer=job.referrer, fetched=fetched
         )
         self.records.append(record)
         return record
 
-    async def _read(self, job: Job, answer: Answer) -> ParsedSitemap:
-        if isinstance(answer, Fault):
-            return _unread(answer)
-        if not 200 <= answer.status < 300:
-            return _unread(Fault(Reason.BAD_STATUS, f"status {answer.status}"))
+    async def _read(self, job: Job, answer: Response) -> ParsedSitemap:
         from trio_crawler.page.sitemap.read import parse_sitemap
 
         media = answer.headers.get("content-type", "")
@@ -251,12 +250,6 @@ class SitemapHandler:
             if (number := hash(key)) not in self._listings:
                 listing = Listing(job.url, last_modified, priority)
                 self._listings[number] = listings[key] = listing
-
-
-def _unread(why: Fault) -> ParsedSitemap:
-    from trio_crawler.page.sitemap.read import ParsedSitemap
-
-    return ParsedSitemap(flaws=(why.reason,), detail=why.detail)
 
 
 # Seconds for which old rules are used after robots.txt could not be fetched.

@@ -19,7 +19,8 @@ from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import origin
 from trio_crawler.policy.answers import validator_of
 from trio_crawler.policy.robots import KnownRules, interpret
-from trio_crawler.policy.settings import Checks, HostStatistics
+from trio_crawler.policy.settings import Checks
+from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.runs import End
@@ -53,8 +54,8 @@ class Journal:
         self._opened: Store | None = None
         self._thread = trio.CapacityLimiter(1)
         self._broken = False
-        self._ended = 0
-        self._bytes = 0
+        self._ended = self._bytes = 0
+        self._since = 0.0
         self._recorded = trio.Event()
         self._urgent = trio.Event()
         self._written = trio.Event()
@@ -69,21 +70,24 @@ class Journal:
     async def open(self) -> None:
         """Open the store. Raises StoreError."""
         self._opened = await trio.to_thread.run_sync(self._make)
+        self._since = trio.current_time()
 
-    async def close(
-        self, how: End, hosts: Iterable[HostStatistics], seconds: float, reason: Reason | None
-    ) -> None:
+    async def close(self, how: End, hosts: Hosts | None, reason: Reason | None) -> None:
         """Write the last batch and the end of the run, and close the store. Raises StoreError.
 
-        `hosts` is iterated over in the thread; `seconds` is the duration of the run, and `reason`
-        is why it ended early.
+        `hosts` are those of the run, None if no crawl has begun, and `reason` is why it ended
+        early.
         """
+        now = trio.current_time()
+        # Read in the thread.
+        rows = [] if hosts is None else hosts.statistics(now).values()
+        ended = partial(self.store.end, how, rows, now - self._since, reason)
         # Shielded: it takes no longer than a transaction.
         with trio.CancelScope(shield=True):
             try:
                 await self.write()
                 if not self._broken:
-                    await self.call(partial(self.store.end, how, hosts, seconds, reason))
+                    await self.call(ended)
             finally:
                 await self.call(self.store.close)  # noqa: ASYNC102 - the store has its own time-out
 

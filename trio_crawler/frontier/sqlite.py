@@ -90,7 +90,6 @@ class SqliteFrontier(Kept):
         self._plan: Plan | None = None
         self._ended: Reason | None = None
         self._over = trio.Event()
-        self._since = 0.0
         # The number of pages not restored yet, and of pages left for a later run.
         self._stored = self._left = 0
         self._past_urls: Iterator[list[str]] = iter(())
@@ -99,19 +98,17 @@ class SqliteFrontier(Kept):
     async def __aenter__(self) -> Self:
         check_in_trio("SqliteFrontier")
         await self._journal.open()
-        self._since = trio.current_time()
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self._file.close()
-        now = trio.current_time()
-        hosts = [] if self._plan is None else self.hosts.statistics(now).values()
+        hosts = None if self._plan is None else self.hosts
         how = End.CUT_SHORT
         if self._over.is_set():
             early = End.SPENT if self.hosts.is_spent else End.STOPPED
             how = early if self._join.unfinished else End.FINISHED
         reason = None if how is End.FINISHED else self._ended
-        await self._journal.close(how, hosts, now - self._since, reason)  # noqa: ASYNC102 - it shields itself
+        await self._journal.close(how, hosts, reason)  # noqa: ASYNC102 - it shields itself
 
     def __repr__(self) -> str:
         name, now = str(self.directory), self.statistics()
@@ -195,7 +192,11 @@ class SqliteFrontier(Kept):
         if self._plan is None:
             raise RuntimeError("open the frontier first: await frontier.open(plan)")
         try:
-            await self._restore()
+            # All else that earlier runs left: the URLs that the crawler has not asked for, too.
+            await self._journal.call(partial(deque, self._past_urls, 0))
+            while rows := await self._journal.call(partial(next, self._waiting, None)):
+                await self._admit_waiting(rows)
+            self.hosts.restored()
             await admit_first(self._plan, self._index.admit, self._admit)
             self._join.done()
             async with trio.open_nursery() as nursery:
@@ -274,14 +275,6 @@ class SqliteFrontier(Kept):
             delayed=self.hosts.delayed,
             retries=self.hosts.retries,
         )
-
-    async def _restore(self) -> None:
-        """Restore all else that earlier runs left."""
-        # Those that the crawler has not asked for.
-        await self._journal.call(partial(deque, self._past_urls, 0))
-        while rows := await self._journal.call(partial(next, self._waiting, None)):
-            await self._admit_waiting(rows)
-        self.hosts.restored()
 
     async def _admit_waiting(self, rows: Sequence[WaitingRow]) -> None:
         for start in range(0, len(rows), _TURN):

@@ -412,12 +412,6 @@ class Server:
                 self._domains.update(map(registrable, self._names))
                 self._names = [] if len(self._domains) < 2 * MOST else None
 
-    def limit(self, load: HostLoad) -> int:
-        """Return the most requests that may be in flight when a host with this load is next."""
-        adaptive, own = load.politeness.adaptive, load.politeness.per_host
-        self._most = max(self._most, own)
-        return max(int(load.limit) if adaptive else own, self._most, self._shared)
-
     @property
     def _shared(self) -> int:
         return min(MOST, len(self._domains) // 2)
@@ -437,7 +431,9 @@ class Server:
 
     def free(self, load: HostLoad, now: float) -> float | None:
         """Return when a host with this load may start a job; None if it waits for others."""
-        latest, limit, own = self.latest, self.limit(load), load.politeness.per_host
+        latest, own = self.latest, load.politeness.per_host
+        self._most = max(self._most, own)
+        limit = max(int(load.limit) if load.politeness.adaptive else own, self._most, self._shared)
         delay = min(load.delay, load.politeness.delay)
         if self.in_flight + len(self.placed) >= limit or (delay and self.placed):
             return None

@@ -184,12 +184,12 @@ class SharedFrontier:
     async def __aexit__(self, *error: object) -> None:
         if self._directory is None:
             return
-        how, now = End.FINISHED, trio.current_time()
+        how = End.FINISHED
         if not self._over:
             early = End.SPENT if self.ended is Reason.PAGE_BUDGET else End.STOPPED
             how = End.CUT_SHORT if self.ended is None else early
-        hosts = [] if self._plan is None else self.hosts.statistics(now).values()
-        await self._directory.close(how, hosts, None if self._over else self.ended)  # noqa: ASYNC102 - it shields itself
+        hosts, reason = None if self._plan is None else self.hosts, self.ended
+        await self._directory.journal.close(how, hosts, None if self._over else reason)  # noqa: ASYNC102 - it shields itself
 
     @property
     def jobs(self) -> JobChannel:

@@ -13,16 +13,12 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
-import trio
-
 from trio_crawler.frontier.lasting import Kept, StoredJob
-from trio_crawler.model import Job, Reason
-from trio_crawler.policy.settings import HostStatistics
+from trio_crawler.model import Job
 from trio_crawler.schedule.hosts import Hosts
 from trio_crawler.schedule.origin import Origin
 from trio_crawler.settlement import RobotsRules, Settlement, SitemapRead
 from trio_crawler.shared.message import MOST_OF_A_HOST, Back, Grant, host_of, job_of, place_of
-from trio_crawler.store.runs import End
 
 _IDLE = 0.3
 """The seconds after which a host that has no job here is given back."""
@@ -172,7 +168,6 @@ class WorkerDirectory(Kept):
     ) -> None:
         super().__init__(path, meaning=meaning, settings=settings, durable=True)
         self.journal = self._journal
-        self._since = 0.0
         # What earlier runs wrote last: the store may give it once more.
         self._written = set[int]()
 
@@ -180,7 +175,6 @@ class WorkerDirectory(Kept):
         """Lock the directory, and begin a run in it. Raises StoreError."""
         await self._journal.open()
         self._written = await self._journal.call(partial(self._journal.store.latest, _MOST))
-        self._since = trio.current_time()
 
     def settle(self, job: StoredJob | None, settlement: Settlement) -> None:
         """Let the next transaction have the end of a job, and what was learned from it."""
@@ -202,9 +196,3 @@ class WorkerDirectory(Kept):
         # The numbers of the store are those of all workers, and come in any order.
         self._journal.batch.admitted.sort(key=lambda row: row[0])
         await self._journal.write()
-
-    async def close(
-        self, how: End, hosts: Iterable[HostStatistics], reason: Reason | None
-    ) -> None:
-        """Write the rest and the end of the run, and close the directory. Raises StoreError."""
-        await self._journal.close(how, hosts, trio.current_time() - self._since, reason)
