@@ -99,8 +99,9 @@ class Engine:
     async def start(self, nursery: trio.Nursery, ask: Fetch, work: Work) -> None:
         """Start the workers, and beside them all other tasks of the crawl."""
         hosts = self.frontier.hosts
-        if (lookup := lookup_of(ask)) is not None:
-            urls, addresses = hosts.await_names(), addresses_of(ask)
+        lookup, addresses = lookups_of(ask)
+        if lookup is not None:
+            urls = hosts.await_names()
             nursery.start_soon(look_up_names, nursery, lookup, addresses, hosts, urls)
         if self.plan.seed_stream is not None:
             nursery.start_soon(read_seeds, self.plan.seed_stream, self.plan, self.frontier)
@@ -195,7 +196,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     """
     if fetch is not None:
         check_function("fetch", fetch, "an async function of a job, such as HttpFetch()")
-    lookup_of(fetch), addresses_of(fetch)
+    lookups_of(fetch)
     agent = getattr(fetch, "user_agent", DEFAULT_USER_AGENT)
     if isinstance(politeness, Politeness) and politeness.agent is not None:
         agent = politeness.agent
@@ -260,19 +261,19 @@ LOOKUPS_AT_ONCE = 1_000
 """The most tasks that look up names; a fetch has a bound of its own, 300 or less."""
 
 
-def lookup_of(fetch: Fetch | None) -> Callable[[str], Awaitable[float]] | None:
-    """Return the `lookup` of a fetch, None if it has none. Raises TypeError for a bad one."""
-    lookup: Callable[[str], Awaitable[float]] | None = getattr(fetch, "lookup", None)
+def lookups_of(
+    fetch: Fetch | None,
+) -> tuple[Callable[[str], Awaitable[float]] | None, Callable[[str], Sequence[str]]]:
+    """Return `lookup` and `addresses` of a fetch: without them none is made, and none are known.
+
+    Raises TypeError for one that is no function.
+    """
+    lookup = getattr(fetch, "lookup", None)
     if lookup is not None:
         check_function("the lookup of fetch", lookup, "an async function of a URL")
-    return lookup
-
-
-def addresses_of(fetch: Fetch | None) -> Callable[[str], Sequence[str]]:
-    """Return the `addresses` of a fetch; without them none are known. Raises TypeError."""
-    addresses: Callable[[str], Sequence[str]] = getattr(fetch, "addresses", lambda _: ())
+    addresses = getattr(fetch, "addresses", lambda _: ())
     check_function("the addresses of fetch", addresses, "a function of a URL")
-    return addresses
+    return lookup, addresses
 
 
 async def look_up_names(

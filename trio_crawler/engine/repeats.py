@@ -129,8 +129,6 @@ def _key(url: str, title: str | None, digest: bytes) -> str:
     return f"{url} {digest.hex()} {title or ''}"
 
 
-CookiesFor = Callable[[str], str | None]
-
 # The cookies of a request of an earlier run. That run's session is over.
 _UNKNOWN = 0
 # The fingerprint of cookies and the depth are one number: ▶ two would take 60 bytes more.
@@ -149,7 +147,7 @@ class Bounces:
     the language would fetch a page twice.
     """
 
-    def __init__(self, cookies_for: CookiesFor) -> None:
+    def __init__(self, cookies_for: Callable[[str], str | None]) -> None:
         self._cookies_for = cookies_for
         # By the hash of the seen key, as in a `UrlSet`: the cookies and the depth.
         self._redirected: dict[int, int] = {}

@@ -58,10 +58,8 @@ def fingerprint(url: str, body: bytes) -> int:
     letters and digits or more). The hash is valid in one process only. The middle of a body of
     more than 256 KiB is not read. 30 KB take some 0.4 ms.
     """
-    if len(body) > 2 * _END:
-        body = body[:_END] + body[-_END:]
-    # A page may begin with text: ">" makes it text after a tag.
-    pieces = set((b">" + body).translate(_WORDS).split(b"<"))
+    body = _ends_of(body)
+    pieces = set(body.translate(_WORDS).split(b"<"))
     text = b" ".join([piece.partition(b">")[2] for piece in pieces])
     # Both tests are for ASCII only: a Chinese sentence is one word here, and not a random one.
     words = [
@@ -74,6 +72,12 @@ def fingerprint(url: str, body: bytes) -> int:
     return hash(frozenset(kept - in_url | set(image_names(body))))
 
 
+def _ends_of(body: bytes) -> bytes:
+    """Return what is read of a page: of a long one the two ends."""
+    # A page may begin with text: ">" makes it text after a tag.
+    return b">" + (body if len(body) <= 2 * _END else body[:_END] + body[-_END:])
+
+
 def _without_digits(text: bytes) -> set[bytes]:
     return set(text.translate(None, _DIGITS).split())
 
@@ -81,6 +85,7 @@ def _without_digits(text: bytes) -> set[bytes]:
 class News(NamedTuple):
     """The texts between the tags of a page: all, the new ones, and those new without digits.
 
+    They are in lower case and without punctuation; scripts, styles and text areas are left out.
     The address of a new image counts as a new text: a photo may be all that a page shows.
     """
 
@@ -120,7 +125,11 @@ class Novelty:
         if not self._bits or self._texts > _MAX_TEXTS:
             self._bits, self._texts = bytearray(_BYTES), 0
         new = worded = 0
-        texts = _texts_of(body)
+        pieces = _ends_of(body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
+        texts = {
+            each.partition(b">")[2].strip() for each in pieces if not each.startswith(_NO_TEXT)
+        }
+        texts.discard(b"")
         for text in texts | set(image_names(body, 0, _END)[:_MAX_PIECES]):
             if self._is_new(hash((host, text))):
                 new += 1
@@ -135,22 +144,6 @@ class Novelty:
         self._bits[place] |= bit
         self._texts += 1
         return True
-
-
-def _texts_of(body: bytes) -> set[bytes]:
-    """Return the texts between the tags, in lower case and without punctuation.
-
-    Scripts, styles and text areas are left out.
-    """
-    if len(body) > 2 * _END:
-        body = body[:_END] + body[-_END:]
-    # A page may begin with text: ">" makes it text after a tag.
-    pieces = (b">" + body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
-    texts = {
-        piece.partition(b">")[2].strip() for piece in pieces if not piece.startswith(_NO_TEXT)
-    }
-    texts.discard(b"")
-    return texts
 
 
 class Streak:

@@ -146,18 +146,13 @@ def key_of(url: str) -> int | None:
     return None if found is None else hash(found)
 
 
-def _keys(urls: Iterable[str]) -> Counter[int]:
-    """Return how many URLs have each key."""
-    return Counter(key for key in map(key_of, urls) if key is not None)
-
-
 def keys_of_one_host(urls: Iterable[str]) -> Counter[int]:
     """Return how many URLs of one host have each key, in a tenth of the time of `key_of`."""
     plain: list[str] = []
     others: list[str] = []
     for url in urls:
         (others if "?" in url or "%" in url else plain).append(url)
-    found = _keys(others)
+    found = Counter(key for key in map(key_of, others) if key is not None)
     # Paths that differ only in their digits have one pattern, unless a digit is part of an escape.
     forms = "\n".join(plain).encode().translate(_DIGITS_AS_ZERO).split(b"\n") if plain else []
     examples = dict(zip(forms, plain, strict=True))

@@ -64,8 +64,13 @@ class HostHeap:
         self._runs: deque[tuple[int, Origin]] = deque()
         self._turn = 0
         self._resting: list[tuple[float, int, Origin]] = []
-        well, others = (self._ready, self._long), (self._new, self._doubtful, self._resting)
-        self._heaps: tuple[list[Any], ...] = (*well, *others)
+        self._heaps: tuple[list[Any], ...] = (
+            self._ready,
+            self._long,
+            self._new,
+            self._doubtful,
+            self._resting,
+        )
         self._number = 0
         self.live = 0
         self.only: Origin | None = None
