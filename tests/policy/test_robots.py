@@ -85,10 +85,8 @@ def test_a_sitemap_that_was_given_or_that_robots_txt_names_needs_no_rule_that_al
     [
         (Response(200), True),
         (Response(404), True),
-        (Response(429), False),
         (Response(301), False),
         (Response(503), False),
-        (Fault(Reason.DNS), False),
     ],
 )
 def test_an_answer_that_says_nothing_of_the_moment_lasts_into_a_later_run(answer, lasting):

@@ -104,9 +104,8 @@ class SitemapHandler:
 
     def named(self, urls: Iterable[str], robots: str) -> tuple[list[Job], tuple[Sitemap, ...]]:
         """Return the jobs for the sitemaps that a robots.txt names, and the rejected ones."""
-        if not self._plan.sitemaps.follow:
-            return [], ()
-        if self._hosts is not None and authority(robots) not in self._hosts:
+        left_out = self._hosts is not None and authority(robots) not in self._hosts
+        if left_out or not self._plan.sitemaps.follow:
             return [], ()
         return self._jobs(urls, robots, 0)
 
@@ -287,12 +286,9 @@ class RobotsHandler:
             rules = interpret(answer, self._token)
         else:
             rules = await trio.to_thread.run_sync(interpret, answer, self._token)
-        if rules is not None:
+        if rules is not None and isinstance(answer, Response):
             named, rejected = self._sitemaps.named(rules.sitemaps, robots_url)
-            validator, kept = None, None
-            if isinstance(answer, Response):
-                validator = validator_of(answer.headers)
-                kept = answer if is_lasting(answer) else None
+            validator, kept = validator_of(answer.headers), answer if is_lasting(answer) else None
             learned = RobotsRules(robots_url, rules, validator, kept, rejected)
             return Settlement(job, successors=named, learned=learned)
         known = self._frontier.hosts.origin(robots_url).robots

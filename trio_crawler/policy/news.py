@@ -58,8 +58,10 @@ def fingerprint(url: str, body: bytes) -> int:
     letters and digits or more). The hash is valid in one process only. The middle of a body of
     more than 256 KiB is not read. 30 KB take some 0.4 ms.
     """
-    body = _ends_of(body)
-    pieces = set(body.translate(_WORDS).split(b"<"))
+    if len(body) > 2 * _END:
+        body = body[:_END] + body[-_END:]
+    # A page may begin with text: ">" makes it text after a tag.
+    pieces = set((b">" + body).translate(_WORDS).split(b"<"))
     text = b" ".join([piece.partition(b">")[2] for piece in pieces])
     # Both tests are for ASCII only: a Chinese sentence is one word here, and not a random one.
     words = [
@@ -70,12 +72,6 @@ def fingerprint(url: str, body: bytes) -> int:
     kept = _without_digits(b" ".join(words)) - _DATE_WORDS
     in_url = _without_digits(url.encode().translate(_WORDS))
     return hash(frozenset(kept - in_url | set(image_names(body))))
-
-
-def _ends_of(body: bytes) -> bytes:
-    """Return what is read of a page: of a long one the two ends."""
-    # A page may begin with text: ">" makes it text after a tag.
-    return b">" + (body if len(body) <= 2 * _END else body[:_END] + body[-_END:])
 
 
 def _without_digits(text: bytes) -> set[bytes]:
@@ -125,7 +121,10 @@ class Novelty:
         if not self._bits or self._texts > _MAX_TEXTS:
             self._bits, self._texts = bytearray(_BYTES), 0
         new = worded = 0
-        pieces = _ends_of(body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
+        if len(body) > 2 * _END:
+            body = body[:_END] + body[-_END:]
+        # A page may begin with text: ">" makes it text after a tag.
+        pieces = (b">" + body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
         texts = {
             each.partition(b">")[2].strip() for each in pieces if not each.startswith(_NO_TEXT)
         }

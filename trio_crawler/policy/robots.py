@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trio_crawler.expressions import lazy
-from trio_crawler.model import Answer, Fault, Job, Validator
+from trio_crawler.model import Answer, Fault, Job, Response, Validator
 from trio_crawler.page.urls import normalise, origin
 
 MAX_STEPS = 6_000_000
@@ -84,16 +84,8 @@ class _Wild(NamedTuple):
     tail: str
     ends: bool
 
-    def can_fit(self, path: str) -> bool:
-        """Whether a path can match, by a quick test."""
-        return self.least <= len(path) and path.startswith(self.head)
-
-    def steps(self, path: str) -> int:
-        """Return the cost of `fits` in the worst case; `str.find` is quadratic on short texts."""
-        return _SEARCH * (len(self.middle) + 1) + len(path) * self.longest
-
     def fits(self, path: str) -> bool:
-        """Whether a path matches; `can_fit` must be true of it."""
+        """Whether a path matches that has the least length and begins with the head."""
         at = len(self.head)
         for piece in self.middle:
             found = path.find(piece, at)
@@ -185,11 +177,13 @@ class Rules:
         for rule in self._wild:
             if rule.rank <= best:
                 break
-            fits = rule.can_fit(path)
-            left -= rule.steps(path) if fits else _ATTEMPT
+            may_fit = rule.least <= len(path) and path.startswith(rule.head)
+            # In the worst case: `str.find` is quadratic on short texts.
+            search = _SEARCH * (len(rule.middle) + 1) + len(path) * rule.longest
+            left -= search if may_fit else _ATTEMPT
             if left < 0:
                 return 0
-            if fits and rule.fits(path):
+            if may_fit and rule.fits(path):
                 return rule.rank
         return best
 
@@ -412,8 +406,6 @@ def interpret(answer: Answer, token: str) -> Rules | None:
     return ALLOW_ALL if 300 <= answer.status < 500 else None
 
 
-def is_lasting(answer: Answer) -> bool:
-    """Whether a later run can use an answer for a robots.txt, so that it need not ask again."""
-    if isinstance(answer, Fault) or answer.status == _TOO_MANY_REQUESTS:
-        return False
+def is_lasting(answer: Response) -> bool:
+    """Whether a later run can use the rules of an answer, so that it need not ask again."""
     return 200 <= answer.status < 300 or 400 <= answer.status < 500
