@@ -16,7 +16,7 @@ from trio_crawler import Checks, Crawler, HttpFetch, Limits, Outcome, Page, Poli
 from trio_crawler.check import Finding, Verdicts
 from trio_crawler.check.link_check import LinkCheck
 from trio_crawler.page import Link, LinkKind
-from trio_crawler.page.fragments import keys_of
+from trio_crawler.page.fragments import places_of
 from trio_crawler.page.links import read_page_links
 from trio_crawler.page.read import read
 
@@ -144,8 +144,8 @@ def test_a_fragment_is_sought_on_a_page_and_on_that_to_which_it_refreshes(
     link = Link("http://a.test/old", fragment="x")
     refresh = Link("http://a.test/new", LinkKind.REFRESH)
     page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(link,))
-    old = Page(link.url, 200, httpx.Headers(), b"", found=(refresh,), targets=keys_of(here))
-    places = None if there is None else keys_of(there)
+    old = Page(link.url, 200, httpx.Headers(), b"", found=(refresh,), targets=places_of(here))
+    places = None if there is None else places_of(there)
     new = Page(refresh.url, 200, httpx.Headers(), b"", targets=places)
     expected = [(page.url, f"{link.url}#x", "missing_fragment")] if found else []
     assert findings_of(page, old, new) == findings_of(new, old, page) == expected

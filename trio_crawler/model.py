@@ -7,6 +7,7 @@ All are frozen, and may be kept and shared; `msgspec.structs.replace` makes a ch
 # `__module__`, which is set to another module.
 
 from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -329,7 +330,7 @@ class Page(_Outcome, frozen=True):
     folded_into: str | None = None
     again: bool = False
     found: Sequence[Link] = ()
-    targets: frozenset[int] | None = None
+    targets: AbstractSet[int] | None = None
     facts: PageFacts | None = None
 
     @property
@@ -427,7 +428,7 @@ class Checked(_Outcome, frozen=True):
     tries: int = 1
     seconds: float = 0.0
     again: bool = False
-    targets: frozenset[int] | None = None
+    targets: AbstractSet[int] | None = None
     fragment: str = ""
 
 

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from sites import by_lexbor
 
 from trio_crawler.page import accelerator, fragments
-from trio_crawler.page.fragments import fragment_keys, has_place, key_of, read_targets
+from trio_crawler.page.fragments import (
+    fragment_keys,
+    has_place,
+    key_of,
+    places_of,
+    read_targets,
+)
 
 
 def names(text: str, fragment: str) -> bool:
@@ -122,6 +128,14 @@ def test_keys_are_the_same_in_each_run():
     code = "from trio_crawler.page.fragments import key_of; print(key_of('x\\ud800'))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(run.stdout) == key_of("x\ud800")
+
+
+@given(st.frozensets(st.text(max_size=4)))
+def test_names_are_the_same_places_as_their_keys(ids):
+    places, keys = places_of(ids), frozenset(map(key_of, ids))
+    assert places == keys
+    assert hash(places) == hash(keys)
+    assert places | {0} == keys | {0}
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trio_crawler.link import LinkKind
 from trio_crawler.page import accelerator
-from trio_crawler.page.fragments import keys_of, read_targets
+from trio_crawler.page.fragments import places_of, read_targets
 from trio_crawler.page.html.links import read_links, scan
 from trio_crawler.page.link_targets import Pointed, merge
 from trio_crawler.page.links import PageLinks, pointed_of, read_body_links, read_page_links
@@ -54,7 +54,7 @@ def _differences(text, found):
     nofollow = [each for each in exact.links if each.nofollow and each.kind is LinkKind.A]
     nofollow = flat(pointed_of(nofollow)._replace(malformed={}))
     nofollow ^= flat(Pointed({LinkKind.A: found.nofollow}, {}))
-    places = keys_of(found.places) ^ exact_places
+    places = places_of(found.places) ^ exact_places
     return flat(ours) ^ flat(pointed_of(exact.links)), nofollow, places
 
 

@@ -33,7 +33,7 @@ from trio_crawler.page import (  # noqa: E402
     urls,
 )
 from trio_crawler.page.facts import page_facts  # noqa: E402
-from trio_crawler.page.fragments import keys_of, read_targets  # noqa: E402
+from trio_crawler.page.fragments import places_of, read_targets  # noqa: E402
 from trio_crawler.page.html.links import read_links, read_outline, scan  # noqa: E402
 from trio_crawler.page.read import read as in_a_check  # noqa: E402
 
@@ -161,7 +161,7 @@ def tags_differ(text: str) -> str:
         return f"{our_facts}\nis not\n{their_facts}"
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
-    if our_places != places or (ours is not None and keys_of(ours.places - {""}) != places):
+    if our_places != places or (ours is not None and places_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
     for kinds in ({"a"}, {"css"}, {"link", "image"}, None) if ours is not None else ():
         sought = [link for link in our_links.links if kinds is None or link.kind in kinds]

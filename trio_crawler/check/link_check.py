@@ -13,7 +13,7 @@ from trio_crawler.ledger.ledger import Ledger, numbers_of
 from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
-from trio_crawler.page.fragments import has_place, key_of
+from trio_crawler.page.fragments import Places, has_place
 from trio_crawler.page.links import pointed_of
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
@@ -311,13 +311,11 @@ class LinkCheck:
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:
-                keys = frozenset(places)
+                rest = wanted[number]
+                if isinstance(places, Places):
+                    rest = rest.difference(places.names)
                 # A page that was checked twice has its places last.
-                missing[number] = {
-                    fragment
-                    for fragment in wanted[number]
-                    if key_of(fragment) not in keys and not has_place(keys, fragment)
-                }
+                missing[number] = {each for each in rest if not has_place(places, each)}
         for last in missing.keys() & refreshes.keys():
             missing[last] &= missing.get(refreshes[last], set())
         return {

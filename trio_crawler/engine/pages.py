@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from functools import partial
 from operator import attrgetter
 
@@ -389,7 +390,7 @@ class CheckHandler:
             targets = await trio.to_thread.run_sync(reading)
         return self._settlement(attempt, targets)
 
-    def _settlement(self, attempt: Attempt, targets: frozenset[int] | None = None) -> Settlement:
+    def _settlement(self, attempt: Attempt, targets: AbstractSet[int] | None = None) -> Settlement:
         job, answer = attempt.job, attempt.answer
         if isinstance(answer, Fault):
             return _ended(attempt, None, answer)
@@ -424,7 +425,7 @@ def _ended(
     *,
     target: str | None = None,
     rejected: Reason | None = None,
-    targets: frozenset[int] | None = None,
+    targets: AbstractSet[int] | None = None,
     fragment: str = "",
 ) -> Settlement:
     job = attempt.job

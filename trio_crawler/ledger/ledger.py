@@ -9,6 +9,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -53,6 +54,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page import link_targets
+from trio_crawler.page.fragments import Places
 from trio_crawler.page.link_targets import Urls, Wanted
 from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.urls import origin, seen_key
@@ -66,7 +68,7 @@ MOST_REJECTED = 1_000_000
 
 # The records of the pages that are packed together.
 _BLOCK = 128
-# Bytes of places in memory, unpacked: keys of 64 bits at random become no smaller.
+# Bytes of places in memory, unpacked: their ids, or keys, which become no smaller.
 _PLACES = 8 * 1024 * 1024
 # Bytes of the facts of pages in memory, unpacked.
 _FACTS = 16 * 1024 * 1024
@@ -284,10 +286,11 @@ class Ledger:
             found[usual] += found.pop(number, 0)
         return found
 
-    def places(self) -> Iterator[tuple[int, Numbers]]:
+    def places(self) -> Iterator[tuple[int, AbstractSet[int]]]:
         """Yield the number of each page whose places are known, and their keys."""
-        for number, packed in self._places:
-            yield number, array("Q", packed)
+        for number, kept in self._places:
+            named = isinstance(kept, frozenset)
+            yield number, Places(kept) if named else frozenset(array("Q", kept))
 
     @property
     def has_facts(self) -> bool:
@@ -472,9 +475,11 @@ class Ledger:
         if checked.targets is not None:
             self._add_places(number, checked.targets)
 
-    def _add_places(self, number: int, keys: Iterable[int]) -> None:
-        packed = array("Q", keys).tobytes()
-        self._places.append((self.usual(number), packed), len(packed) + _RECORD)
+    def _add_places(self, number: int, places: AbstractSet[int]) -> None:
+        names = places.names if isinstance(places, Places) else ()
+        kept = frozenset(names) or array("Q", places).tobytes()
+        size = len("".join(names)) + _FRAGMENT * len(names) or len(kept)
+        self._places.append((self.usual(number), kept), size + _RECORD)
 
 
 def _is_failing(row: Row) -> bool:

@@ -6,10 +6,9 @@ The rules are those of the HTML Standard (7.4.6.4, "find a potential indicated e
 from __future__ import annotations
 
 import re
-import sys
-from array import array
-from collections.abc import Collection, Iterable
-from functools import lru_cache
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
 
@@ -25,7 +24,7 @@ _CODE_HOST = "user-content-"
 _lines = re.compile("(L?)([0-9]+)-L?([0-9]+)").fullmatch
 
 
-def read_targets(text: str, *, xml: bool = False) -> frozenset[int] | None:
+def read_targets(text: str, *, xml: bool = False) -> AbstractSet[int] | None:
     """Return the keys of the places in a page of HTML or XHTML: of ids, and of the names of `a`.
 
     Those in a `template` do not count. None if not all of the page was read, since a fragment that
@@ -43,18 +42,20 @@ def read_targets(text: str, *, xml: bool = False) -> frozenset[int] | None:
             if name == "a" and not foreign:
                 found.add(values.get("name", ""))
     found.discard("")
-    return keys_of(map(entities.in_attribute, found))
+    return places_of(frozenset(map(entities.in_attribute, found)))
 
 
-def has_place(keys: Collection[int], fragment: str) -> bool:
+def has_place(keys: AbstractSet[int], fragment: str) -> bool:
     """Whether a fragment names a place of a page with these keys, or needs none.
 
     A range of lines names two: where code is shown, a script of the page marks what is between.
     """
-    if not names_place(fragment) or any(key in keys for key in fragment_keys(fragment)):
+    if not names_place(fragment) or key_of(fragment) in keys:
         return True
     lines = _lines(fragment)
-    return lines is not None and keys_of(lines[1] + lines[at] for at in (2, 3)).issubset(keys)
+    if lines is not None and all(key_of(lines[1] + lines[at]) in keys for at in (2, 3)):
+        return True
+    return not keys.isdisjoint(fragment_keys(fragment))
 
 
 def fragment_keys(fragment: str) -> tuple[int, ...]:
@@ -88,29 +89,50 @@ def names_place(fragment: str) -> bool:
     return unquote_to_bytes(name).lower() != b"top"
 
 
+class Places(AbstractSet[int]):
+    """The keys of the places of a page, made from their names when the first one is asked for.
+
+    ▶ A check in memory asks for hardly any: the keys of python3-doc would take a fifteenth of it.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+
+    @cached_property
+    def _keys(self) -> frozenset[int]:
+        return frozenset(map(key_of, self.names))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    __hash__ = AbstractSet._hash
+    _from_iterable = frozenset
+
+
+def places_of(names: Collection[str]) -> AbstractSet[int]:
+    """Return the keys of distinct ids."""
+    # One id may have all of a page's 10 MiB, so that long ones are not kept.
+    short = len("".join(names)) <= _MOST_TEXT
+    return Places(names) if short else frozenset(map(key_of, names))
+
+
 def key_of(name: str) -> int:
     """Return the 64-bit key of an id, the same in each run."""
-    (key,) = keys_of((name,))
-    return key
-
-
-def keys_of(names: Iterable[str]) -> frozenset[int]:
-    """Return the keys of ids."""
-    digests = [
-        _digest(name) if len(name) <= _LONGEST else _digest.__wrapped__(name) for name in names
-    ]
-    keys = array("Q", b"".join(digests))
-    if sys.byteorder == "big":
-        keys.byteswap()
-    return frozenset(keys)
+    return _key(name) if len(name) <= _LONGEST else _key.__wrapped__(name)
 
 
 # ▶ Most fragments are ids, and the pages of a site have many ids in common: the keys of Apache's
-# documentation take a quarter of the time. One id may have all of a page's 10 MiB, so that long
-# ones are not kept.
-_LONGEST = 256
+# documentation take a quarter of the time.
+_LONGEST, _MOST_TEXT = 256, 64 * 1024
 
 
 @lru_cache(32_768)
-def _digest(name: str) -> bytes:
-    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _key(name: str) -> int:
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

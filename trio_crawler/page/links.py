@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
 from typing import NamedTuple, overload
@@ -206,7 +207,7 @@ def read_body_links(
     return FoundLinks((*found, *more), beyond + left_out)
 
 
-def read_body_targets(body: bytes, headers: httpx.Headers) -> frozenset[int] | None:
+def read_body_targets(body: bytes, headers: httpx.Headers) -> AbstractSet[int] | None:
     """Return the keys of the places in a body that a fragment may name; None if it is no HTML.
 
     It is None, too, if not all of the body was read.

@@ -11,6 +11,7 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from trio_crawler.facts import PageFacts
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Anchor, Reason, Record
 from trio_crawler.page import accelerator, charset, entities, link_targets, media, urls
-from trio_crawler.page.fragments import keys_of
+from trio_crawler.page.fragments import places_of
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.anchors import AnchorCollector, by_url, prefer_text
 from trio_crawler.page.html.head import (
@@ -96,7 +97,7 @@ class Facts(Record, frozen=True):
     pointed: Pointed | None = None
     outline: bytes = b""
     found: Sequence[Link] = ()
-    targets: frozenset[int] | None = None
+    targets: AbstractSet[int] | None = None
 
 
 def read(
@@ -231,7 +232,7 @@ class ParsedHtml(NamedTuple):
     malformed: Collection[str] = ()
     pointed: Pointed | None = None
     outline: bytes = b""
-    targets: frozenset[int] | None = None
+    targets: AbstractSet[int] | None = None
 
 
 def parse_html(
@@ -353,7 +354,7 @@ def scan_targets(
         pointed=pointed,
         # The charset of a page matters for the queries of its links.
         outline=found.outline if encoding == "utf-8" else b"",
-        targets=keys_of(places),
+        targets=places_of(places),
     )
 
 
