@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page import entities
 from trio_crawler.page.html.start_tags import PLACE, attributes, start_tags
 
@@ -22,6 +23,7 @@ _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
 # The first line and the last one of a source that a script of its page marks: 10-20, L10-L20.
 _lines = re.compile("(L?)([0-9]+)-L?([0-9]+)").fullmatch
+_may_have_place = lazy(r"\b(?:id|name)\s*=", re.I)
 
 
 def read_targets(text: str, *, xml: bool = False) -> AbstractSet[int] | None:
@@ -30,6 +32,9 @@ def read_targets(text: str, *, xml: bool = False) -> AbstractSet[int] | None:
     Those in a `template` do not count. None if not all of the page was read, since a fragment that
     is not found may still name a place: at most 1,000,000 tags are read that may have one.
     """
+    if _may_have_place.search(text) is None:
+        # ▶ A feed or a description of a search: 30 ms less, once, for the reader's expression.
+        return Places(())
     found: set[str] = set()
     for name, _, begin, end, _, _, foreign in start_tags(text, xml=xml, most=MAX_TARGETS):
         if name == PLACE:
