@@ -61,14 +61,20 @@ class HostScheduler:
     `HostHeap` says which of the hosts that may be requested now is next. A host takes less than
     1 KiB of memory besides its jobs. `queue` makes the queue for the pages of an origin; the
     default is a queue in memory in the order of the plan. `waiting` is the number of jobs.
+    `delayed` are those that wait elsewhere for their next try.
 
     With `turns`, which may be set before the first job, a job of a host with a delay gets one, and
     no other job of the host is chosen until its request has started; `moved` places the host
     again. Without them the choice counts as the start.
     """
 
-    def __init__(self, plan: Plan, queue: Callable[[], Queue] | None = None) -> None:
-        self._plan = plan
+    def __init__(
+        self,
+        plan: Plan,
+        queue: Callable[[], Queue] | None = None,
+        delayed: Sequence[object] = (),
+    ) -> None:
+        self._plan, self._delayed = plan, delayed
         self.turns: Turns | None = None
         self._names: Names | None = None
         self._make_queue = queue or (lambda: make_queue(plan.order))
@@ -82,12 +88,11 @@ class HostScheduler:
         self.traps = TrapsByHost(plan.traps)
         self.heap = HostHeap(plan.workers)
         self._store_rules, self.restore_rules = origins.store_rules, origins.restore_rules
-        self._in_flight = 0
         self.waiting = 0
         # The time until which the only host with a place is a usual one; see `next`.
         self._usual_until = -math.inf
-        # The new pages that were put, and the jobs that wait for their next try elsewhere.
-        self._new = self.delayed = 0
+        # The new pages that were put.
+        self._new = 0
         # The two hosts that answered last, the older first, with the times of their answers.
         self._recent: dict[Host, float] = {}
         self._failures = Failures(plan, self._few_left)
@@ -168,7 +173,6 @@ class HostScheduler:
                 job = replace(job, blocked=blocked)
             else:
                 origin.state.start(now)
-                self._in_flight += 1
                 self.heap.held[Share.FAIR] += 1
             if not origin.pages:
                 self._place(origin, now)
@@ -210,7 +214,6 @@ class HostScheduler:
             self.turns.end(job)
         # ▶ Another number would take 24 bytes of each host.
         state.finish(now + asked if asked else now)
-        self._in_flight -= 1
         if host.server is not None:
             host.server.in_flight -= 1
         self.heap.held[origin.share] -= 1
@@ -354,7 +357,7 @@ class HostScheduler:
 
     def _few_left(self) -> bool:
         """Whether nothing is left but URLs of hosts in trouble, and less than one in a hundred."""
-        left = self.waiting + self._in_flight + self.delayed
+        left = self.waiting + sum(self.heap.held) + len(self._delayed)
         return not sum(self.heap.hosts[Share.FAIR : Share.DOUBTFUL]) and 100 * left < self._new
 
     def _place_both(self, origin: Origin, now: float) -> None:
@@ -432,7 +435,7 @@ class HostScheduler:
 
     def _would_starve_another(self, host: Host, now: float) -> bool:
         """Whether this host has all requests in flight, and another host answered recently."""
-        if not 0 < self._in_flight == host.load.in_flight:
+        if not 0 < sum(self.heap.held) == host.load.in_flight:
             return False
         other = next((each for each in reversed(self._recent) if each is not host), None)
         return other is not None and now - self._recent[other] < _RECENTLY
@@ -468,7 +471,6 @@ class HostScheduler:
             job = replace(job, blocked=blocked)
         else:
             state.start(now)
-            self._in_flight += 1
             if origin.host.server is not None:
                 origin.host.server.in_flight += 1
                 if state.load.delay:

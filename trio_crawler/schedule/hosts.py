@@ -146,7 +146,9 @@ class Hosts:
         self.seeding = Seeding()
         self._plan = plan
         self._end = end
-        self._scheduler = HostScheduler(plan, queue)
+        # A heap of jobs that wait for their next try, by the time at which they are due.
+        self._delayed: list[tuple[float, int, Job]] = []
+        self._scheduler = HostScheduler(plan, queue, self._delayed)
         turns = Turns(self._moved, hurried=limits.max_tries > 1)
         self._scheduler.turns, self.turns = turns, turns.out
         self.traps = self._scheduler.traps.of
@@ -155,8 +157,6 @@ class Hosts:
         self._gate: LevelGate | None = None
         if gated and min(limits.max_depth, limits.max_pages) < math.inf:
             self._gate = LevelGate(plan, queue or (lambda: make_queue(plan.order)))
-        # A heap of jobs that wait for their next try, by the time at which they are due.
-        self._delayed: list[tuple[float, int, Job]] = []
         self._number = 0
         # The last attempts at those jobs, without bodies.
         self._last: dict[tuple[Purpose, str], Attempt] = {}
@@ -226,7 +226,6 @@ class Hosts:
             self._end(Reason.TIME_BUDGET)
         while self._delayed and self._delayed[0][0] <= now:
             self._scheduler.put(heapq.heappop(self._delayed)[2], now)
-            self._scheduler.delayed -= 1
         self.jobs.hand_out()
         due = self._delayed[0][0] if self._delayed else math.inf
         return min(due, self._scheduler.wake(now), self.deadline)
@@ -366,7 +365,6 @@ class Hosts:
         self.retries += job.purpose in COUNTED and not job.repeat
         self._number += 1
         heapq.heappush(self._delayed, (now + seconds, self._number, job))
-        self._scheduler.delayed += 1
         if now + seconds < self._wakes:
             self._woken.set()
 
