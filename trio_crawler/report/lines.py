@@ -203,6 +203,8 @@ _GUARDED = re.compile(rf"""{_BEGIN}(?=['"\s]*[{_FORMULA}])""")
 _GUARDED_LAST = lazy(rf"""{_GUARDED.pattern}|(?<=[,;])(?=['"\s]*\Z)""")
 _LIKE_AN_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _QUOTED = re.compile('[",;]')
+# ▶ Nearly all cells stay as they are: to see that takes a quarter of the time of what follows.
+_is_plain = re.compile(r"[A-Za-z0-9][ !$-+\--:<-\[\]-~]*+").fullmatch
 
 
 def encode_rows(rows: Iterable[Iterable[Cell]]) -> bytes:
@@ -230,6 +232,8 @@ _EMPTY = '""'
 def _encoded(cell: Cell, guarded: re.Pattern[str] = _GUARDED_LAST) -> str:
     if not isinstance(cell, str):
         return "" if cell is None else str(cell)
+    if _is_plain(cell):
+        return cell
     escaped = visible(_LIKE_AN_ESCAPE.sub(r"\\x5c", cell) if "\\" in cell else cell)
     text = guarded.sub("'", escaped)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
