@@ -145,17 +145,13 @@ class LinkCheck:
         row = self._ledger.end(self._ledger.urls.number(outcome.url))
         if row is not None and row.kind != REDIRECT and not self._is_fine(outcome.url, row):
             behind = None if row.referrer == NO_URL else self._ledger.end(row.referrer)
-            ends_here = row.kind != CHECKED or row.target == NO_URL
-            if behind is not None and (behind.kind == REDIRECT or behind.kind == CHECKED):
-                ends_here = False
-            if ends_here and self._verdict(outcome.url, row) is Verdict.FAULT:
-                about = {
-                    "detail": self._ledger.details.get(row.number, ""),
-                    "external": row.kind == CHECKED,
-                }
-                link = Link(outcome.url)
-                fault, code = Verdict.FAULT, _code(row)
-                found.append(finding_of(outcome.referrer, link, fault, code, **about))
+            leads_on = row.kind == CHECKED and row.target != NO_URL
+            by_redirect = behind is not None and behind.kind in (REDIRECT, CHECKED)
+            verdict = self._verdict(outcome.url, row)
+            if verdict is Verdict.FAULT and not (leads_on or by_redirect):
+                about = outcome.referrer, Link(outcome.url), verdict, _code(row)
+                detail, external = self._ledger.details.get(row.number, ""), row.kind == CHECKED
+                found.append(finding_of(*about, detail=detail, external=external))
         if isinstance(outcome, Page):
             rejected = {url for url, reason in outcome.rejected if reason is Reason.BAD_URL}
             # To read the places and texts of links takes as long as the rest of a check.
@@ -347,36 +343,28 @@ class LinkCheck:
         told: set[int],
     ) -> tuple[tuple[str, str] | None, list[Finding]]:
         """Return why a link was not checked, else None, and its findings but for a fragment."""
+        url, kind = link.url, link.kind
+        if rejected == Reason.BAD_URL:
+            return None, [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
+        if not is_web(url):
+            code, detail = _odd(url)
+            if detail:
+                return None, list(self._coded(page, link, code, detail=detail))
+            return (url.partition(":")[0].lower(), Reason.OTHER_SCHEME), []
+        if kind == LinkKind.FORM:
+            return (kind, _NO_REQUEST), []
         usual = self._ledger.usual(number)
-        if (skipped := self._why_not(link, usual, rejected)) is not None:
-            # Without it a search engine sees another page than its readers.
-            hidden = skipped[1] == Reason.ROBOTS and link.kind in (LinkKind.STYLE, LinkKind.SCRIPT)
-            return skipped, list(self._coded(page, link, Reason.ROBOTS)) if hidden else []
-        if rejected == Reason.BAD_URL:
-            found = [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
-        elif not is_web(link.url):
-            code, detail = _odd(link.url)
-            found = list(self._coded(page, link, code, detail=detail))
-        else:
-            found = list(self._found(page, link, usual, told))
-        return None, found
-
-    def _why_not(self, link: Link, number: int, rejected: str) -> tuple[str, str] | None:
-        """Return kind (or scheme) and reason of a link that nothing was asked for, else None."""
-        if rejected == Reason.BAD_URL:
-            return None
-        if not is_web(link.url):
-            scheme = link.url.partition(":")[0].lower()
-            return None if _odd(link.url)[1] else (scheme, Reason.OTHER_SCHEME)
-        if link.kind == LinkKind.FORM:
-            return link.kind, _NO_REQUEST
-        end = self._ends.get(number)
+        end = self._ends.get(usual)
+        skipped: str | None = None
         if end is None:
-            return None if self._fine[number] else (link.kind, rejected)
-        if end.reason is None or end.flags & TRIED:
-            return None
-        is_fault = self._verdict(link.url, end) is Verdict.FAULT
-        return None if is_fault else (link.kind, end.reason)
+            skipped = None if self._fine[usual] else rejected
+        elif not end.flags & TRIED and self._verdict(url, end) is not Verdict.FAULT:
+            skipped = end.reason
+        if skipped is None:
+            return None, list(self._found(page, link, usual, told))
+        # Without it a search engine sees another page than its readers.
+        hidden = skipped == Reason.ROBOTS and kind in (LinkKind.STYLE, LinkKind.SCRIPT)
+        return (kind, skipped), list(self._coded(page, link, Reason.ROBOTS)) if hidden else []
 
     def _coded(
         self, page: str, link: Link, code: Reason | Defect, **about: Any
@@ -396,24 +384,18 @@ class LinkCheck:
     ) -> Iterator[Finding]:
         """Yield the finding of a link to a URL that was asked for, if its end is one."""
         numbers, hops, _ = self._path(number)
-        last = numbers[-1]
-        end = self._ends.get(last)
+        end = self._ends.get(last := numbers[-1])
         told.update(numbers)
         external = self._is_external(number)
         if end is not None:
-            verdict = self._verdict(self._ledger.url(last), end)
+            verdict, code = self._verdict(self._ledger.url(last), end), _code(end)
             if len(hops) >= _MOST_HOPS:
                 verdict, code = Verdict.FAULT, Reason.TOO_MANY_REDIRECTS.value
-            else:
-                code = _code(end)
-            if verdict is not Verdict.FINE and self._verdicts.ignores(link.url):
-                return
             if verdict is not Verdict.FINE:
-                about: dict[str, Any] = {
-                    "chain": tuple(hops[:20]),
-                    "detail": self._ledger.details.get(end.number, ""),
-                }
-                yield finding_of(page, link, verdict, code, external=external, **about)
+                if not self._verdicts.ignores(link.url):
+                    detail, chain = self._ledger.details.get(end.number, ""), tuple(hops[:20])
+                    about: dict[str, Any] = {"detail": detail, "chain": chain}
+                    yield finding_of(page, link, verdict, code, external=external, **about)
                 return
         if hops:
             yield from self._redirected(page, link, hops, external)

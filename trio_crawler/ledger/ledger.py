@@ -41,7 +41,7 @@ from trio_crawler.ledger.tables import (
     Traits,
     UrlTable,
 )
-from trio_crawler.link import Link, LinkKind
+from trio_crawler.link import Link
 from trio_crawler.model import (
     Checked,
     Failure,
@@ -53,9 +53,8 @@ from trio_crawler.model import (
     RejectedLink,
     Skipped,
 )
-from trio_crawler.page import link_targets
 from trio_crawler.page.fragments import Places
-from trio_crawler.page.link_targets import Urls, Wanted
+from trio_crawler.page.link_targets import Wanted
 from trio_crawler.page.links import PageLinks, Source, pointed_of
 from trio_crawler.page.urls import origin, seen_key
 
@@ -422,15 +421,14 @@ class Ledger:
     def _pointed(self, page: Page) -> tuple[Any, ...] | None:
         """Return what a check needs of the links of a page; None if it has none."""
         found = page.found
-        urls: Urls = {}
-        if found:
-            pointed = pointed_of(found)
-        elif page.links or page.rejected:
+        if not found:
             # The crawl has read the links without their places.
             urls = dict.fromkeys((*page.links, *(url for url, _ in page.rejected)))
-            pointed = link_targets.Pointed({LinkKind.A: urls}, {})
-        else:
+            texts = {url: anchor.text for url, anchor in page.anchors.items()}
+            found = [Link(url, text=texts.get(url, "")) for url in urls]
+        if not found:
             return None
+        pointed = pointed_of(found)
         numbers = self.urls.numbers
         kinds = {kind.value: numbers(urls).tobytes() for kind, urls in pointed.kinds.items()}
         malformed = {
@@ -443,15 +441,10 @@ class Ledger:
         }
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None), len(found.source.body))
-        elif found:
+        else:
             # Plain values, which `marshal` can write.
             rows = [(link.url, str(link.kind), *link[2:]) for link in found]
             source = self._sources.append((None, rows))
-        else:
-            anchors = page.anchors
-            texts = [anchors[url].text if url in anchors else "" for url in urls]
-            written = [(url, "a", "", text) for url, text in zip(urls, texts, strict=True)]
-            source = self._sources.append((None, written))
         return kinds, malformed, fragments, source
 
     def _add_redirect(self, number: int, redirect: Redirect, referrer: int, flags: int) -> None:
