@@ -283,8 +283,8 @@ class Hosts:
                 self._gate.put(job)
             else:
                 self._scheduler.put(job, now)
-        if self._gate is not None:
-            self._release(now)
+        for job in () if self._gate is None else self._gate.release():
+            self._scheduler.put(job, now)
         self.jobs.hand_out()
 
     def part(self, name: str) -> list[Job]:
@@ -441,7 +441,8 @@ class Hosts:
         self.deadline = now + self._plan.limits.max_seconds
         if self._gate is not None:
             self._gate.restored()
-            self._release(now)
+            for job in self._gate.release():
+                self._scheduler.put(job, now)
         self.jobs.hand_out()
 
     def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
@@ -465,11 +466,6 @@ class Hosts:
     def restore_rules(self, url: str, known: KnownRules) -> None:
         """Store the rules `known` of an earlier run for `url`; its host counts as answering."""
         self._scheduler.restore_rules(self.origin(url), known, trio.current_time())
-
-    def _release(self, now: float) -> None:
-        if self._gate is not None:
-            for job in self._gate.release():
-                self._scheduler.put(job, now)
 
 
 def _without_body(attempt: Attempt) -> Attempt:
