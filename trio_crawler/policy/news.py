@@ -126,14 +126,20 @@ class Novelty:
         # A page may begin with text: ">" makes it text after a tag.
         pieces = (b">" + body).translate(_AS_WORDS).split(b"<", _MAX_PIECES)[:_MAX_PIECES]
         texts = {
-            each.partition(b">")[2].strip() for each in pieces if not each.startswith(_NO_TEXT)
+            each.partition(b">")[2].strip()
+            for each in set(pieces)
+            if not each.startswith(_NO_TEXT)
         }
         texts.discard(b"")
-        for text in texts | set(image_names(body, 0, _END)[:_MAX_PIECES]):
-            if self._is_new(hash((host, text))):
-                new += 1
-                bare = b" ".join(text.translate(None, _DIGITS).split())
-                worded += len(bare) > 1 and self._is_new(hash((host, b"", bare)))
+        own, bits = hash((host,)), self._bits
+        for text in texts.union(image_names(body, 0, _END)[:_MAX_PIECES]):
+            key = own ^ hash(text)
+            # ▶ Most texts are known: a call for each takes twice as long.
+            if bits[(key & _MASK) >> 3] & 1 << (key & 7):
+                continue
+            new += self._is_new(key)
+            bare = b" ".join(text.translate(None, _DIGITS).split())
+            worded += len(bare) > 1 and self._is_new(~own ^ hash(bare))
         return News(len(texts), new, worded)
 
     def _is_new(self, key: int) -> bool:
