@@ -400,6 +400,12 @@ RESTING = HostStatistics("h.test", 1, 0, 4, 0.0, 5.0, 0.1, 2, {})
 MANY = [Change(f"{HOME}{at}", "new") for at in range(30)]
 MAP = Sitemap(HOME + "map.xml", "urlset", 1, 1)
 LOGGED_OUT = [Redirect(f"{HOME}member/{at}", 302, f"{HOME}login") for at in range(9)]
+WAITED = {
+    "statistics": Statistics(seconds=12.0),
+    "workers": 9,
+    "politeness": Politeness(),
+    "hosts": {"site.test": HostStatistics("site.test", 0, 0, 4, 0.0, 0.0, 2.0, 0, {}, pages=40)},
+}
 SLOW = {"site.test": HostStatistics("site.test", 0, 0, 4, 9.0, 0.0, 2.0, 0, {})}
 
 
@@ -557,6 +563,7 @@ EFFECTS: dict[str, tuple[Callable[..., Any], Values]] = {
         "sitemaps": [MAP], "listing": (lambda url: None, {"sitemaps": [MAP]}),
         "directory": "docs", "spent": (True, {"directory": "docs"}), "cookies": False,
         "credentials": True, "checks": False, "missing": {HOME.rstrip("/"): None},
+        "cpu": (9.0, WAITED),
     }),
     "Baseline": (result("Baseline"), {"known": [BAD.identity]}),
     "CheckFacts": (result("CheckFacts"), {

@@ -18,7 +18,7 @@ LOGIN = {"WWW-Authenticate": "Basic realm=x"}
 MORE_AT_ONCE = "(--per-host, or --mine if it is yours, lets more requests run at once)"
 
 
-async def hinted(web: Web, **arguments: Any) -> list[str]:
+async def hinted(web: Web, *, cpu: float = 0.0, **arguments: Any) -> list[str]:
     """Crawl a web; return the hints about the crawl."""
     crawler = Crawler([web.url], fetch=web, **arguments)
     report = Report()
@@ -34,6 +34,7 @@ async def hinted(web: Web, **arguments: Any) -> list[str]:
         authorized=(),
         cookies=False,
         credentials=False,
+        cpu=cpu,
     )
     hints = report.hints(facts)
     # The report of a crawl ends with them, but for passwords, which stand with the broken links.
@@ -46,6 +47,8 @@ async def hinted(web: Web, **arguments: Any) -> list[str]:
     [
         (0.2, {}, f"15 of 15 s were waiting for site.test {MORE_AT_ONCE}"),
         (0.1, {}, ""),
+        # The answers waited for the crawl.
+        (0.2, {"cpu": 14.0}, ""),
         (0.2, {"politeness": Politeness(per_host=10)}, ""),
         (
             0.01,

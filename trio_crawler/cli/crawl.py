@@ -342,6 +342,7 @@ class _Crawl:
             checks=self._plan.checks,
             missing=self._missing,
             spent=totals.pages + totals.failures >= (options.max_pages or math.inf),
+            cpu=time.process_time(),
         )
 
 

@@ -125,6 +125,9 @@ def _waiting(run: Run) -> Iterable[str]:
     seconds, politeness = run.facts.statistics.seconds, run.facts.politeness
     if seconds < _LONG or politeness is None or politeness.adaptive:
         return
+    if run.facts.cpu > _MOST_OF * seconds:
+        # The answers waited for the crawl.
+        return
 
     # 0 where a directory does not know it.
     workers = run.facts.workers or math.inf
@@ -229,9 +232,6 @@ def _advice(wanting: str, scheme: str, is_authorized: bool | None, is_seed: bool
 
 
 # Notes on pages.
-
-if TYPE_CHECKING:
-    from trio_crawler.report.summary import CrawlFacts
 
 MOST_FACTS = 100_000
 """The most pages whose facts a report in HTML lists."""

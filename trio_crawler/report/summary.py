@@ -12,6 +12,7 @@ from trio_crawler.arguments import (
     check_flag,
     check_function,
     check_kind,
+    check_number,
     check_whole,
     public,
     several_of,
@@ -316,7 +317,9 @@ class CrawlFacts(_Counted, frozen=True, kw_only=True):
       invented URL with; None for one that answers with an error, as it should. The report says
       which pages look like such a page;
     - `checks`: whether links were checked besides the pages, None if that is unknown. If they were
-      not, the report says what was not checked.
+      not, the report says what was not checked;
+    - `cpu`: the seconds of CPU that the crawl took, 0 if they are unknown. If it was at work for
+      most of its time, the report blames no host for that.
 
     Raises TypeError or ValueError, naming the fact, for an invalid value.
 
@@ -343,10 +346,12 @@ class CrawlFacts(_Counted, frozen=True, kw_only=True):
     credentials: bool | None = None
     checks: bool | None = None
     missing: Mapping[str, tuple[str, str] | None] = {}
+    cpu: float = 0.0
 
     def __post_init__(self) -> None:
         check_whole("workers", self.workers)
         check_flag("spent", self.spent)
+        check_number("cpu", self.cpu, least=0)
         for name, kind, wanted in _KINDS:
             check_kind(name, getattr(self, name), kind, wanted)
         if self.listing is not None:
