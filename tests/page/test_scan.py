@@ -84,13 +84,23 @@ def test_the_scan_finds_what_the_exact_readers_find(pieces):
         "<p id=a><a id='b' name=\"c\" href='x#y'>t</a><svg><path d=\"M1\"/></svg><img src=z>",
         "<!DOCTYPE html><title>t</title><style><!-- a{b:url(c)} --></style><td background=d>",
         '<base style="a:url(u)">',
-        "<svg id=a><title>t</title><symbol id=b><path id=c></symbol></svg><svg id=d />",
-        "<a href=x><svg><use href=#b></use><use xlink:href=s#c id=e /></svg></a><use href=no>",
         "<template><a href=x id=y></a></template><a href=z>",
         "<base href=/c/><script src=s>if (a<b) '<a href=no>'</SCRIPT ><area href=e rel=nofollow>",
     ],
 )
 def test_a_usual_page_is_not_given_up(text):
+    assert differences(text) == (set(), set(), frozenset())
+
+
+@pytest.mark.skipif(accelerator.targets is None, reason="pages are read in Python")
+@for_each(
+    "text",
+    [
+        "<svg id=a><title>t</title><symbol id=b><path id=c></symbol></svg><svg id=d />",
+        "<a href=x><svg><use href=#b></use><use xlink:href=s#c id=e /></svg></a><use href=no>",
+    ],
+)
+def test_the_compiled_scanner_reads_icons_of_svg(text):
     assert differences(text) == (set(), set(), frozenset())
 
 
