@@ -129,26 +129,32 @@ def test_a_fragment_without_a_place_is_ignored_by_its_whole_url() -> None:
 
 
 @for_each(
-    "here, there, found",
+    "pages, found",
     [
-        ([], ["x"], False),
-        (["x"], [], False),
-        ([], [], True),
-        ([], None, False),
-        (["y"], ["y"], True),
+        ([[], ["x"]], False),
+        ([["x"], []], False),
+        ([[], []], True),
+        ([[], None], False),
+        ([["y"], ["y"]], True),
+        ([[], [], ["x"]], False),
+        ([[], [], []], True),
+        ([[], ["x"], []], False),
     ],
 )
-def test_a_fragment_is_sought_on_a_page_and_on_that_to_which_it_refreshes(
-    here: list[str], there: list[str] | None, found: bool
+@pytest.mark.parametrize("in_a_circle", [False, True])
+def test_a_fragment_is_sought_on_a_page_and_on_those_to_which_it_refreshes(
+    pages: list[list[str] | None], found: bool, in_a_circle: bool
 ) -> None:
-    link = Link("http://a.test/old", fragment="x")
-    refresh = Link("http://a.test/new", LinkKind.REFRESH)
-    page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(link,))
-    old = Page(link.url, 200, httpx.Headers(), b"", found=(refresh,), targets=places_of(here))
-    places = None if there is None else places_of(there)
-    new = Page(refresh.url, 200, httpx.Headers(), b"", targets=places)
-    expected = [(page.url, f"{link.url}#x", "missing_fragment")] if found else []
-    assert findings_of(page, old, new) == findings_of(new, old, page) == expected
+    urls = [f"http://a.test/{at}" for at in range(len(pages))]
+    links = [Link("http://a.test/0", fragment="x")]
+    links += [Link(url, LinkKind.REFRESH) for url in [*urls[1:], urls[0]]]
+    made = [Page("http://a.test/", 200, httpx.Headers(), b"", found=tuple(links[:1]))]
+    for at, (url, names) in enumerate(zip(urls, pages, strict=True), 1):
+        onward = tuple(links[at : at + 1]) if in_a_circle or at < len(pages) else ()
+        targets = None if names is None else places_of(names)
+        made.append(Page(url, 200, httpx.Headers(), b"", found=onward, targets=targets))
+    expected = [("http://a.test/", "http://a.test/0#x", "missing_fragment")] if found else []
+    assert findings_of(*made) == findings_of(*reversed(made)) == expected
 
 
 def test_a_broken_link_is_told_of_each_page_that_has_it() -> None:

@@ -279,12 +279,12 @@ class LinkCheck:
     def _missing(self) -> Mapping[int, tuple[int, set[str]]]:
         """Return by the number of a URL its end, and the fragments that name no place there.
 
-        Of a page that refreshes to another one neither has such a place: scripts of some of them
-        take the fragment along, and no author gives them any.
+        Where a page refreshes to others, none of them has such a place: scripts of some pages take
+        the fragment along, and no author gives them any.
         """
         ledger = self._ledger
         named: defaultdict[int, set[str]] = defaultdict(set)
-        refreshes, ends = dict[int, int](), dict[int, int]()
+        refreshes, ways = dict[int, int](), dict[int, list[int]]()
         for each in ledger.outlinks():
             if each.pointed is None:
                 continue
@@ -299,11 +299,14 @@ class LinkCheck:
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
-                last = ends[number] = path.numbers[-1]
-                wanted[last] |= of_url
-                if last in refreshes:
-                    refreshes[last] = self._path(refreshes[last]).numbers[-1]
-                    wanted[refreshes[last]] |= of_url
+                way = ways[number] = [path.numbers[-1]]
+                while way[-1] in refreshes and len(way) < _MOST_HOPS:
+                    onward = self._path(refreshes[way[-1]]).numbers[-1]
+                    if onward in way:
+                        break
+                    way.append(onward)
+                for page in way:
+                    wanted[page] |= of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:
@@ -312,11 +315,14 @@ class LinkCheck:
                     rest = rest.difference(places.names)
                 # A page that was checked twice has its places last.
                 missing[number] = {each for each in rest if not has_place(places, each)}
-        for last in missing.keys() & refreshes.keys():
-            missing[last] &= missing.get(refreshes[last], set())
-        return {
-            number: (last, missing[last]) for number, last in ends.items() if missing.get(last)
-        }
+        found: dict[int, tuple[int, set[str]]] = {}
+        for number, (end, *others) in ways.items():
+            lost = missing.get(end, set())
+            for page in others:
+                lost = lost & missing.get(page, set())
+            if lost:
+                found[number] = end, lost
+        return found
 
     def _path(self, number: int) -> _Path:
         """Return the way from a URL to its end."""
