@@ -201,6 +201,21 @@ async def test_workers_share_the_strands_of_one_host_and_its_limit(
     assert found.store.added == found.store.done == count + 1
 
 
+async def test_a_worker_that_joins_late_gets_its_strands_at_once_and_keeps_them(
+    autojump_clock,
+) -> None:
+    count = 3_000
+    # Each page brings ten more: new jobs of each strand come with each reply of the store.
+    links = {page: range(10 * page + 291, min(10 * page + 301, count)) for page in range(count)}
+    links[0] = range(1, 301)
+    pages = {f"{HOME}{page or ''}": html(*map("/{}".format, links[page])) for page in links}
+    polite, began = Politeness(per_host=30, robots=False), trio.current_time()
+    found = await crawled(pages=pages, strands=12, late=1.0, politeness=polite)
+    assert len(found.ends) == count
+    # Three workers have ten tasks each, and a page takes 0.2 s: 20 s, if all are always busy.
+    assert trio.current_time() - began < 24
+
+
 def tree(host: str, count: int, *others: str) -> dict[str, Response]:
     """Return so many pages of a host, of which the first one links to others, too."""
     links = {each: [f"/{10 * each + more}" for more in range(1, 11)] for each in range(count)}

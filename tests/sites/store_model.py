@@ -23,7 +23,7 @@ from trio_crawler.shared.message import (
     packed,
 )
 
-_MOST_GAP = 1_000
+_MOST_GAP, _PATIENCE = 1_000, 500
 
 
 class StoreModel:
@@ -56,7 +56,9 @@ class StoreModel:
         self._expiry: dict[str, float] = {}
         self._of: defaultdict[str, set[str]] = defaultdict(set)
         self._news: defaultdict[str, set[str]] = defaultdict(set)
+        # Those that can ask more: how many hosts they have, and since when they are short.
         self._short: dict[str, int] = {}
+        self._since: dict[str, float] = {}
         self._clock = self._wall = self._real = self._ends = 0.0
 
     async def call(self, command: str, message: bytes) -> bytes:
@@ -108,6 +110,7 @@ class StoreModel:
         del self._seq[name], self._expiry[name]
         self._news.pop(name, None)
         self._short.pop(name, None)
+        self._since.pop(name, None)
         for number, (host, job) in sorted(self._out.pop(name, {}).items(), reverse=True):
             self._queues[host].appendleft((number, job))
         for host in self._of.pop(name, ()):
@@ -234,14 +237,17 @@ class StoreModel:
         name, mine, want, shed = work.name, self._of[work.name], work.want, 0
         share = max(1, ceil((len(self._holder) + len(self._ready)) / len(self._seq)))
         self._short.pop(name, None)
-        others = len(self._short)
         due = sorted((at, host) for host, at in self._ready.items() if at <= now)
         if any(hosts < share for hosts in self._short.values()):
             want, shed = min(want, max(0, share - len(mine))), max(0, len(mine) - share)
         if work.want:
             self._short[name] = len(mine)
-        elif len(mine) > 1 and len(due) < others:
-            shed = max(shed, ceil(len(mine) / 4))
+            self._since.setdefault(name, now)
+        else:
+            self._since.pop(name, None)
+            others = sum(since <= now - _PATIENCE for since in self._since.values())
+            if len(mine) > 1 and len(due) < others:
+                shed = max(shed, ceil(len(mine) / 4))
         granted, room = [], work.room
         taken = [host for _, host in due[:want]] if room > 0 else []
         for host in taken:

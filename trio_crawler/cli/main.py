@@ -260,7 +260,7 @@ def _run_crawl(options: CrawlOptions) -> int:
         why = "it is about the hosts of the given URLs, and sets how they are asked"
         refuse({f"use --mine or {each}, not both: {why}": given[each] for each in given})
         own: dict[str, Any] = {"ignore_robots": True, "ignore_nofollow": True}
-        options = options.but(per_host=options.workers, **own)
+        options = options.but(per_host=options.workers * options.processes, **own)
     check_list(options)
     refuse_contradictions(options)
     if options.directory is not None:

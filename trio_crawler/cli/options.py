@@ -295,8 +295,9 @@ class CrawlOptions(RequestOptions):
         type=_POSITIVE,
         default=1,
         show_default=True,
-        help="Crawl by N processes, to use several cores for many hosts: each host has one at a "
-        "time. This needs -o, and a server that pip install 'trio-crawler[machines]' brings.",
+        help="Crawl by N processes, each with its own --max-tasks, to use several cores for many "
+        "hosts: each host has one at a time. This needs -o, and a server that pip install "
+        "'trio-crawler[machines]' brings.",
     )
     timeout: float = time(
         Group.SPEED,

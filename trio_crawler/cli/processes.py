@@ -78,7 +78,6 @@ def run(options: CrawlOptions) -> int:
 
     Raises click.UsageError for options that several processes cannot obey.
     """
-    several = options.processes
     wrong: dict[str, object] = {
         "--processes needs a crawl directory: name it with -o DIR": options.directory is None,
         "--processes is for a crawl: check what it has found": options.checked_kinds,
@@ -87,7 +86,6 @@ def run(options: CrawlOptions) -> int:
         "--processes needs a name for --urls: standard input cannot be read twice": (
             options.seed_stream == "-"
         ),
-        f"--processes {several} needs as many --max-tasks": several > options.workers,
     }
     refuse(wrong)
     return guarded(partial(_run, options))
@@ -332,8 +330,8 @@ class _Crew:
         return process
 
     async def _instruct(self, process: trio.Process, number: int, part: Path) -> None:
-        """Send a worker its options, among them how many tasks it runs."""
-        options, several = self._options, self._options.processes
+        """Send a worker its options."""
+        options = self._options
         suffix = ".gz" if (options.warc or "").endswith(".gz") else ""
         own = options.but(
             jsonl=None,
@@ -343,7 +341,6 @@ class _Crew:
             processes=1,
             shared=self._shared._replace(seeds=number == 1),
             directory=str(part),
-            workers=options.workers // several + (number <= options.workers % several),
             # For the texts of links in its directory.
             links=options.links and os.devnull,
             warc=options.warc and str(part / f"{_ARCHIVE}{suffix}"),

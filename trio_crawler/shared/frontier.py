@@ -488,6 +488,7 @@ class SharedFrontier:
         if reply.over:
             self.end(Reason(reply.over))
         if self.ended is None:
-            self._leases.part(self.hosts, reply.shed, now)
             self._leases.share(self.hosts, jobs, now)
             self.hosts.admit(jobs)
+            # With what came just now: else a host would stay here until that is done.
+            self._leases.part(self.hosts, reply.shed, now)

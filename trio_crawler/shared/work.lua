@@ -13,12 +13,14 @@
 --   :hold              host -> worker      :of:WORKER  its hosts    :k:WORKER  those with news
 --   :ready :rest       host -> when it may be taken; and when its rest is over, if nothing waits
 --   :sess :w:WORKER    worker -> when its lease ends; the number of its last message
---   :dead :wants       workers whose jobs are given back; those that can ask more -> their hosts
+--   :dead              workers whose jobs are given back
+--   :wants :since      workers that can ask more -> how many hosts they have, and since when
 local T, command, m = KEYS[1], ARGV[1], cmsgpack.unpack(ARGV[2])
 local call = redis.call
 local N, READY, SESSIONS, HOLD, REST = T..':n', T..':ready', T..':sess', T..':hold', T..':rest'
-local DEAD, SHORT = T..':dead', T..':wants'
+local DEAD, SHORT, SINCE = T..':dead', T..':wants', T..':since'
 local PER = 200                                   -- the most jobs of a host that one reply brings
+local PATIENCE = 500                              -- milliseconds
 local AT_ONCE = 4000                              -- `unpack` has a limit
 local function key(kind, name) return T..':'..kind..':'..name end
 local function num(x) return string.format('%d', x) end
@@ -76,6 +78,7 @@ local function end_session(name)
   call('DEL', key('w', name), key('k', name))
   call('ZREM', SESSIONS, name)
   call('ZREM', SHORT, name)
+  call('ZREM', SINCE, name)
 end
 
 local function join()
@@ -220,21 +223,26 @@ local function work()
   end
 
   -- While a worker that has less than its share of the hosts is short of work, who has more than
-  -- its own gives some back. While any is short, who is not gives a quarter, unless as many hosts
-  -- are ready as workers are short.
+  -- its own gives some back. If any is short for half a second, who is not gives a quarter, unless
+  -- as many hosts are ready as workers are short. At once, two workers would pass one host to and fro.
   local granted, put, shed = {}, {}, 0
   local function fair()
     local mine, total = call('SCARD', OF), call('HLEN', HOLD) + call('ZCARD', READY)
     local share = math.max(1, math.ceil(total / call('ZCARD', SESSIONS)))
     local is_short = want > 0
     call('ZREM', SHORT, name)
-    local others = call('ZCARD', SHORT)
-    if others > 0 and call('ZCOUNT', SHORT, 0, share - 1) > 0 then
+    if call('ZCOUNT', SHORT, 0, share - 1) > 0 then
       want, shed = math.min(want, math.max(0, share - mine)), math.max(0, mine - share)
     end
-    if is_short then call('ZADD', SHORT, mine, name)
-    elseif mine > 1 and call('ZCOUNT', READY, '-inf', num(now)) < others then
-      shed = math.max(shed, math.ceil(mine / 4))
+    if is_short then
+      call('ZADD', SHORT, mine, name)
+      call('ZADD', SINCE, 'NX', num(now), name)
+    else
+      call('ZREM', SINCE, name)
+      local others = call('ZCOUNT', SINCE, '-inf', num(now - PATIENCE))
+      if mine > 1 and call('ZCOUNT', READY, '-inf', num(now)) < others then
+        shed = math.max(shed, math.ceil(mine / 4))
+      end
     end
   end
   local function fill(host)
