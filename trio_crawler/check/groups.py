@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import groupby
 from operator import attrgetter
@@ -35,20 +36,20 @@ class _Bad(NamedTuple):
     last: str
 
 
-def _bad(finding: Finding) -> _Bad:
-    last = finding.chain[-1].url if finding.chain else ""
-    return _Bad(finding.verdict, finding.code, bad_url(finding), last)
+@lru_cache(1)
+def _stem(page: str | None) -> str:
+    """Return a slash and the path of a page without its ending; "" if it has no path."""
+    page = (page or "").partition("?")[0]
+    path = page[len(origin_of(page)) :].strip("/")
+    return f"/{path.rpartition('.')[0] or path}" if path else ""
 
 
-def _pattern(finding: Finding, url: str) -> str:
+def _pattern(stem: str, url: str) -> str:
     """Return a URL with "*" for the path of the page without its ending.
 
     A template gives each page such a link of its own: "Edit this page", a canonical link.
     """
-    page = (finding.page or "").partition("?")[0]
-    path = page[len(origin_of(page)) :].strip("/")
-    stem = path.rpartition(".")[0] or path
-    before, found, after = url.rpartition(f"/{stem}") if stem else (url, "", "")
+    before, found, after = url.rpartition(stem)
     return f"{before}/*{after}" if found and not after[:1].isalnum() else url
 
 
@@ -128,17 +129,19 @@ class Row:
 
 def by_repair(found: Iterable[Finding]) -> dict[_Bad, list[Finding]]:
     """Return the findings in groups that need the same repair."""
-    alike: defaultdict[_Bad, list[Finding]] = defaultdict(list)
+    alike: defaultdict[_Bad, list[tuple[_Bad, Finding]]] = defaultdict(list)
     for each in found:
-        bad = _bad(each)
-        patterns = _pattern(each, bad.url), bad.last and _pattern(each, bad.last)
-        alike[bad._replace(url=patterns[0], last=patterns[1])].append(each)
+        last, stem = each.chain[-1].url if each.chain else "", _stem(each.page)
+        pattern = bad = _Bad(each.verdict, each.code, bad_url(each), last)
+        if stem and (stem in bad.url or stem in last):
+            pattern = _Bad(*bad[:2], _pattern(stem, bad.url), _pattern(stem, bad.last))
+        alike[pattern].append((bad, each))
     links: defaultdict[_Bad, list[Finding]] = defaultdict(list)
     for pattern, members in alike.items():
         # A page that links to a namesake has no template.
-        several = len({each.page for each in members}) > 1
-        for each in members:
-            links[pattern if several else _bad(each)].append(each)
+        several = len({each.page for _, each in members}) > 1
+        for bad, each in members:
+            links[pattern if several else bad].append(each)
     return links
 
 

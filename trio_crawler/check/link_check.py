@@ -173,7 +173,7 @@ class LinkCheck:
         told = set[int]()
         for number in self._seeds:
             yield from self._found(None, Link(self._ledger.url(number)), number, told)
-        urls = self._ledger.urls.urls
+        urls, fine, malformed = self._ledger.urls.urls, self._fine, self._ledger.malformed
         # Most links lead to URLs about which earlier links had nothing to tell.
         known: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(len(urls)))
         # The others, by kind, number and why they were rejected, as their first page has them.
@@ -197,6 +197,11 @@ class LinkCheck:
                 if self._why:
                     unasked.again(kind, numbers, each)
                 for number in {number for number in numbers if marks[number] != _SILENT}:
+                    # A check sends no form.
+                    if fine[number] and kind != LinkKind.FORM and number not in malformed:
+                        self.checked[kind] += 1
+                        marks[number] = _SILENT
+                        continue
                     page = page or urls[each.page]
                     if rejected is None:
                         rejected = {
@@ -219,15 +224,12 @@ class LinkCheck:
                             unasked.add(skipped, kind, number, each)
                     marks[number] = _TOLD if here else marks[number] or _SILENT
                     found += here
-                named = pointed.fragments.get(kind, ())
-                # A check sends no form.
-                if named and kind != LinkKind.FORM and not missing.keys().isdisjoint(numbers):
-                    for number, fragments in zip(numbers, named, strict=True):
-                        if not fragments or number not in missing:
-                            continue
+                named = pointed.fragments.get(kind, {}) if kind != LinkKind.FORM else {}
+                if named and not missing.keys().isdisjoint(named):
+                    for number in filter(missing.__contains__, named):
                         last, lost = missing[number]
                         external = self._is_external(last)
-                        for fragment in lost & fragments:
+                        for fragment in lost & named[number]:
                             page = page or urls[each.page]
                             link = Link(urls[number], LinkKind(kind), fragment)
                             code = Defect.MISSING_FRAGMENT
@@ -290,11 +292,9 @@ class LinkCheck:
                 continue
             for target in numbers_of(each.pointed.kinds.get(LinkKind.REFRESH, b"")):
                 refreshes[ledger.usual(each.page)] = ledger.usual(target)
-            for kind, by_number in each.pointed.fragments.items():
-                numbers = numbers_of(each.pointed.kinds[kind])
-                for number, fragments in zip(numbers, by_number, strict=True):
-                    if fragments:
-                        named[number] |= fragments
+            for by_number in each.pointed.fragments.values():
+                for number, fragments in by_number.items():
+                    named[number] |= fragments
         wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))

@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from msgspec.structs import asdict, replace
@@ -88,13 +88,13 @@ class Pointed(NamedTuple):
     """What a page points to, for a check.
 
     `kinds` has by the kind of the links the numbers of their URLs, each once;
-    `malformed` those of hrefs that are no URLs; `fragments` those of each number of a kind, if it
-    has any. `source` is the place of the body, or the links, that `Ledger.source` reads.
+    `malformed` those of hrefs that are no URLs; `fragments` those of the numbers of a kind that
+    have any. `source` is the place of the body, or the links, that `Ledger.source` reads.
     """
 
     kinds: Mapping[str, bytes]
     malformed: Mapping[str, bytes]
-    fragments: Mapping[str, Sequence[set[str] | None]]
+    fragments: Mapping[str, Mapping[int, set[str]]]
     source: int
 
 
@@ -378,7 +378,7 @@ class Ledger:
                 # Each link is followed or rejected, and is pointed to.
                 size = 8 * (len(page.links) + len(page.rejected))
                 for named in pointed[2].values():
-                    size += sum(_NAMED + _FRAGMENT * len(each) for each in named if each)
+                    size += _NAMED * len(named) + _FRAGMENT * sum(map(len, named.values()))
                 self._tail_size += _OUTLINKS + size
             if len(self._tail) >= _BLOCK:
                 # Only a check reads them several times.
@@ -429,15 +429,13 @@ class Ledger:
         if not found:
             return None
         pointed = pointed_of(found)
-        numbers = self.urls.numbers
-        kinds = {kind.value: numbers(urls).tobytes() for kind, urls in pointed.kinds.items()}
+        numbers, kinds, fragments = self.urls.numbers, dict[str, bytes](), {}
+        for kind, urls in pointed.kinds.items():
+            kinds[kind.value] = (here := numbers(urls)).tobytes()
+            if named := dict(compress(zip(here, urls.values(), strict=True), urls.values())):
+                fragments[kind.value] = named
         malformed = {
             kind.value: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
-        }
-        fragments = {
-            kind.value: tuple(urls.values())
-            for kind, urls in pointed.kinds.items()
-            if any(urls.values())
         }
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None), len(found.source.body))
