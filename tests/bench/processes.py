@@ -1,12 +1,12 @@
 """Crawl a server that takes its time by one process, and by several: `--processes`.
 
-    python tests/bench/processes.py [--processes 2] [--hosts 20] [--pages 1000] [--delay 50]
-                                    [--tasks 200] [--rounds 3] [--mine]
+    python tests/bench/processes.py [--processes 2] [--hosts 20] [--pages 3000] [--delay 50]
+                                    [--tasks 40] [--rounds 3] [--mine]
 
-Each crawl is the command with `-o DIR`, and the cases take turns. HOSTS addresses of loopback
-have PAGES pages each, and answer after DELAY ms; with `--mine` one host has them all. Pages a
-second are those of the whole command, with start-up, merge and report; so are the CPU seconds, in
-which the server of the shared crawl counts too. Needs Linux.
+Each crawl is the command with `-o DIR`, and the cases take turns. Each process has TASKS tasks.
+HOSTS addresses of loopback have PAGES pages each, and answer after DELAY ms; with `--mine` one
+host has them all. Pages a second are those of the whole command, with start-up, merge and report;
+so are the CPU seconds, in which the server of the shared crawl counts too. Needs Linux.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Crawl by one process and by several.")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--hosts", type=int, default=20)
-    parser.add_argument("--pages", type=int, default=1_000)
+    parser.add_argument("--pages", type=int, default=3_000)
     parser.add_argument("--delay", type=int, default=50, help="milliseconds")
-    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--tasks", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mine", action="store_true")
     return parser.parse_args()
