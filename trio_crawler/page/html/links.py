@@ -61,6 +61,7 @@ def read_links(
     max_links: int = 100_000,
     wanted: Wanted | None = None,
     within: Collection[str] | None = None,
+    kinds: Collection[str] | None = None,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -69,23 +70,24 @@ def read_links(
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
     left out (at least one if tags were). Only links that are `wanted` are returned, None
-    for all, and only those `within` elements with these names.
+    for all, only those `within` elements with these names, and of some `kinds` at least.
     """
-    ends = None
+    ends, lines = None, None
     if wanted is not None:
         # A link to a place of the page itself ends in "#".
         own = ["#"] if url in wanted else []
         ends = frozenset((*(each.rpartition("/")[2] for each in wanted), *own))
-    collector = _Collector(max_links, ends=ends)
+        lines = lines_of(ends)
+    collector = _Collector(max_links, ends=ends, lines=lines, kinds=kinds)
     collector.read(text, xml=xml, within=within)
     if collector.base is not None and ends is not None and "#" not in ends:
         # Or of another page, if there is a base.
-        ends |= {"#"}
-        collector = _Collector(max_links, ends=ends)
+        ends, lines = ends | {"#"}, None
+        collector = _Collector(max_links, ends=ends, kinds=kinds)
         collector.read(text, xml=xml, within=within)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
     rows = collector.rows
-    if ends is not None and lines_of(ends) is not None:
+    if ends is not None and lines is not None:
         rows = [row for row in rows if may_end(row[2], ends)]
     links, left_out = link_targets.links(text, rows, base, encoding, wanted, _shown)
     return FoundLinks(links, collector.beyond + left_out)
@@ -99,7 +101,7 @@ def read_outline(
     kinds: Collection[str] | None = None,
 ) -> Sequence[Link]:
     """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
-    read = partial(read_links, url=url, max_links=max_links, wanted=wanted)
+    read = partial(read_links, url=url, max_links=max_links, wanted=wanted, kinds=kinds)
     end = outline.find(b"\0")
     if end < 0:
         return read(outline.decode()).links
@@ -116,17 +118,23 @@ class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
     def __init__(
-        self, max_links: int, frames: int = _MAX_FRAMES, ends: frozenset[str] | None = None
+        self,
+        max_links: int,
+        frames: int = _MAX_FRAMES,
+        ends: frozenset[str] | None = None,
+        lines: str | None = None,
+        kinds: Collection[str] | None = None,
     ) -> None:
         self.rows: list[link_targets.Row] = []
         self.base: str | None = None
         self.beyond = 0
-        self._room, self._frames, self._ends = max_links, frames, ends
+        self._room, self._frames, self._kinds = max_links, frames, kinds
+        self._find = partial(start_tags, ends=ends, lines=lines)
 
     def read(self, text: str, *, xml: bool, within: Collection[str] | None = None) -> None:
         """Add the links of a document, or those within elements of some names."""
         rows = self.rows
-        for tag in start_tags(text, xml=xml, ends=self._ends):
+        for tag in self._find(text, xml=xml):
             if within is not None and tag[0] not in within:
                 continue
             name, start, begin, end, content, _, foreign = tag
@@ -157,6 +165,8 @@ class _Collector:
 
     def _add(self, found: Iterable[Pointer], start: int, shown: str) -> None:
         for kind, value, written, given, nofollow in found:
+            if self._kinds is not None and kind not in self._kinds:
+                continue
             if self._room <= 0:
                 self.beyond += 1
                 continue
@@ -165,7 +175,9 @@ class _Collector:
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
-        if not is_style_sheet(text[begin:end]):
+        kinds = self._kinds
+        unread = kinds is not None and LinkKind.STYLE not in kinds and LinkKind.CSS not in kinds
+        if unread or not is_style_sheet(text[begin:end]):
             return
         if foreign:
             # In SVG the content of a style is no raw text: it ends at the next tag.

@@ -171,17 +171,23 @@ _NEXT_RELEVANT = lazy(
 
 
 def start_tags(
-    text: str, *, xml: bool = False, most: int = MAX_TAGS, ends: frozenset[str] | None = None
+    text: str,
+    *,
+    xml: bool = False,
+    most: int = MAX_TAGS,
+    ends: frozenset[str] | None = None,
+    lines: str | None = None,
 ) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
 
-    With `ends`, tags may be left out whose URLs do not end in one of them, and so may places; if
-    it is empty, so may each `a`, and an element that matters only for an attribute of any element.
+    With `ends`, which `lines_of` has as `lines`, tags may be left out whose URLs do not end in one
+    of them, and so may places; without any, so may each `a`, and an element that matters only for
+    an attribute of any element.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    wanted = () if ends is None else (ends, lines_of(ends))
+    wanted = () if ends is None else (ends, lines)
     compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
     return in_python(text, xml=xml, most=most) if compiled is None else compiled
 
