@@ -90,7 +90,7 @@ static const byte CLASS[256] = {
 
 static byte lower(byte c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
 
-static int is_letter(byte c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+static int is_letter(byte c) { return (byte)((c | 0x20) - 'a') < 26; }
 
 /* Whether a text begins with `word`, in any case. */
 static int begins(const byte *at, const byte *end, const char *word)
@@ -118,20 +118,21 @@ static const byte *find(const byte *at, const byte *end, char c)
 }
 
 /* The second letters of the names in NAME and TOLD, by their first. Hardly any other tag has both. */
-static const char *const SECOND[256] = {
-    ['a'] = "ru", ['b'] = "au", ['e'] = "m", ['f'] = "or", ['i'] = "fmn", ['l'] = "i",
-    ['m'] = "ae", ['n'] = "o", ['o'] = "b", ['p'] = "l", ['s'] = "ceotv", ['t'] = "eir",
-    ['v'] = "i", ['x'] = "m",
+#define B(c) (1u << ((c) - 'a'))
+static const uint32_t SECOND[256] = {
+    ['a'] = B('r') | B('u'), ['b'] = B('a') | B('u'), ['e'] = B('m'), ['f'] = B('o') | B('r'),
+    ['i'] = B('f') | B('m') | B('n'), ['l'] = B('i'), ['m'] = B('a') | B('e'), ['n'] = B('o'),
+    ['o'] = B('b'), ['p'] = B('l'), ['s'] = B('c') | B('e') | B('o') | B('t') | B('v'),
+    ['t'] = B('e') | B('i') | B('r'), ['v'] = B('i'), ['x'] = B('m'),
 };
 
-/* Whether a name may be one of those in NAME or TOLD. */
+/* Whether a name may be one of those in NAME or TOLD: none of these has two letters. */
 static int may_matter(Span name)
 {
     byte first = lower(*name.start);
-    if (name.end - name.start == 1) return first == 'a';
-    const char *second = SECOND[first];
-    while (second != NULL && *second && (byte)*second != lower(name.start[1])) second++;
-    return second != NULL && *second;
+    if (name.end - name.start < 3) return name.end - name.start == 1 && first == 'a';
+    byte second = lower(name.start[1]);
+    return second >= 'a' && second <= 'z' && (SECOND[first] & B(second));
 }
 
 /* The names in NAME, by their first letter. */
@@ -707,6 +708,8 @@ static byte *blank(byte *to, const byte *at, const byte *end)
 {
     const byte *line_end;
     for (; (line_end = find(at, end, '\n')) != NULL; at = line_end + 1) *to++ = '\n';
+    for (uint64_t some; end - at >= 8 && (memcpy(&some, at, 8), !(some & HIGH)); at += 8, to += 8)
+        memset(to, ' ', 8);
     for (; at < end; at++)
         if ((*at & 0xC0) != 0x80) *to++ = ' ';
     return to;
