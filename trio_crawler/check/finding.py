@@ -152,7 +152,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         last = readable(name_of(end, path_of)) if self.chain else ""
         if code in _OF_FILES and path_of(end) is not None:
             return _OF_FILES[code]
-        told = _capital(self.detail) if self.detail and code in SENTENCES else sentence(code, last)
+        told = self.detail if self.detail and code in SENTENCES else sentence(code, last)
+        # Many a detail begins with the name of a host, which has no capitals.
+        told = told[0].upper() + told[1:] if told.startswith(("the ", "a ", "an ")) else told
         if self.chain and not (is_status(code) and int(code) in REDIRECTS):
             told = f"{told}, after {count(len(self.chain), 'redirect')} to {last}"
         if self.verdict is Verdict.NOTE and code == Defect.MISSING_FRAGMENT:
@@ -235,11 +237,6 @@ def shortened(text: str) -> str:
     """Return a text as one visible line of at most 500 characters, the last one a "…" if cut."""
     shown = readable(text[: _SHOWN * 2])
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
-
-
-def _capital(text: str) -> str:
-    # Many a detail begins with the name of a host, which has no capitals.
-    return text[0].upper() + text[1:] if text.startswith(("the ", "a ", "an ")) else text
 
 
 def origin_of(url: str) -> str:

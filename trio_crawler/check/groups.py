@@ -188,8 +188,10 @@ def _common(links: Mapping[_Bad, Sequence[Finding]]) -> list[_Bad]:
         for key, members in links.items()
         if len(members) >= _MANY
     }
-    many = [key for key, number in pages.items() if number >= _MANY]
-    return sorted(many, key=lambda key: (key.verdict is not Verdict.FAULT, -pages[key], key))
+    return sorted(
+        (key for key, number in pages.items() if number >= _MANY),
+        key=lambda key: (key.verdict is not Verdict.FAULT, -pages[key], key),
+    )
 
 
 def _templates(common: Mapping[_Bad, Sequence[Finding]], row: Row) -> list[list[str]]:

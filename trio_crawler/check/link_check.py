@@ -353,10 +353,12 @@ class LinkCheck:
         if rejected == Reason.BAD_URL:
             return None, [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
         if not is_web(url):
-            code, detail = _odd(url)
-            if detail:
+            name, _, rest = url.partition(":")
+            is_mail = (scheme := name.lower()) == "mailto"
+            code = Defect.BAD_MAILTO if is_mail else Defect.BAD_SCHEME
+            if detail := mailto_fault(rest) if is_mail else note_of(scheme):
                 return None, list(self._coded(page, link, code, detail=detail))
-            return (url.partition(":")[0].lower(), Reason.OTHER_SCHEME), []
+            return (scheme, Reason.OTHER_SCHEME), []
         if kind == LinkKind.FORM:
             return (kind, _NO_REQUEST), []
         usual = self._ledger.usual(number)
@@ -439,11 +441,3 @@ class LinkCheck:
 
 def _code(end: Row) -> str:
     return str(end.status) if end.reason is None else end.reason.value
-
-
-def _odd(url: str) -> tuple[Defect, str]:
-    """Return what is odd about a URL that is no web URL, "" if nothing is."""
-    scheme, _, rest = url.partition(":")
-    if scheme.lower() == "mailto":
-        return Defect.BAD_MAILTO, mailto_fault(rest)
-    return Defect.BAD_SCHEME, note_of(scheme.lower())

@@ -183,12 +183,9 @@ class PageHandler:
 
     def _with_found(self, facts: Facts, attempt: Attempt, response: Response) -> Facts:
         """Return the facts of a good page with its links of all kinds, and its places."""
-        job, names = attempt.job, attempt.names
-        body, headers = response.body, response.headers
-        if not 200 <= response.status < 300:
-            return facts
-        linking = "link" in names or "refresh" in names
-        if not (body or linking):
+        job, body, headers = attempt.job, response.body, response.headers
+        linking = "link" in attempt.names or "refresh" in attempt.names
+        if not (200 <= response.status < 300 and (body or linking)):
             return facts
         most = self._plan.limits.max_links
         whole = self._plan.checks.fragments and body and response.flaw is None
@@ -196,9 +193,7 @@ class PageHandler:
             about = job.url, facts.pointed, most, facts.outline, headers if linking else None
             page_links = read_page_links(body, content_type(headers), *about)
             targets = facts.targets if whole else None
-            return replace(
-                facts, found=page_links, pointed=page_links.pointed, targets=targets, outline=b""
-            )
+            return replace(facts, found=page_links, targets=targets, outline=b"")
         found = read_body_links(body, headers, job.url, max_links=most).links
         targets = read_body_targets(body, headers) if whole else None
         return replace(facts, found=found, pointed=pointed_of(found), targets=targets)

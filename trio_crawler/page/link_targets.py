@@ -73,12 +73,6 @@ _BEGINNING = 64
 _CUT = ("data:", "javascript:")
 
 
-def may_be_long(urls: Iterable[str]) -> bool:
-    """Whether only the beginning of any of these URLs is told: it may be as long as its page."""
-    lines = "\n".join(chain(("",), urls))
-    return any(f"\n{scheme}" in lines for scheme in _CUT)
-
-
 def links(
     text: str,
     rows: Iterable[Row],
@@ -152,6 +146,10 @@ def resolve(
 
 def shortened(pointed: Pointed) -> Pointed:
     """Return what a page points to with the beginnings of `data:` and `javascript:` URLs only."""
+    # A `data:` URL of an image may be as long as the page.
+    lines = "\n".join(("", *chain.from_iterable(pointed.kinds.values())))
+    if not (pointed.malformed or any(f"\n{scheme}" in lines for scheme in _CUT)):
+        return pointed
     short = Pointed({}, {})
     for kind, of_kind in pointed.kinds.items():
         cut = ((_cut((url, "", False))[0], named) for url, named in of_kind.items())

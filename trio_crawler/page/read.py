@@ -13,7 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -340,9 +339,6 @@ def scan_targets(
     # No link takes less than a character.
     if len(source) > max_links and pointed.size() > max_links:
         return None
-    if malformed or link_targets.may_be_long(chain.from_iterable(pointed.kinds.values())):
-        # A `data:` URL of an image may be as long as the page.
-        pointed = link_targets.shortened(pointed)
     return ParsedHtml(
         list(found.links),
         list(more),
@@ -351,7 +347,7 @@ def scan_targets(
         0,
         resolved=True,
         malformed=malformed.get(LinkKind.A, ()),
-        pointed=pointed,
+        pointed=link_targets.shortened(pointed),
         # The charset of a page matters for the queries of its links.
         outline=found.outline if encoding == "utf-8" else b"",
         targets=places_of(places),

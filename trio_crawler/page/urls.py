@@ -91,6 +91,7 @@ _PLAIN_HOST = lazy(
 _MAX_DIRECTORIES, _MAX_CACHED_LINKS, _MAX_CACHED_CHARACTERS = 64, 1_024, 256
 # Links that are the same on all pages, whatever their directories: to other sites, mostly.
 _MAX_ABSOLUTE = 4_096
+_ABSOLUTE = (*WEB, "mailto:", "file:///")
 
 
 @public("trio_crawler")
@@ -183,7 +184,7 @@ def normalise_in(encoding: str, url: str, base: str) -> str:
     The query of a special URL is percent-encoded in that encoding (URL Standard, 4.4).
     """
     if url.isascii() or encoding in charset.AS_UTF_8:
-        return normalise(url, base)
+        return _resolve_other(url, base) if url else normalise(url, base)
     before, mark, query = url.partition("#")[0].partition("?")
     if query.isascii() or not (found := normalise(before + mark, base)).startswith(_SPECIAL):
         return normalise(url, base)
@@ -245,19 +246,15 @@ def in_directory(href: str, home: str) -> str:
 
     A href with a fragment is never simple. Raises ValueError as `normalise` does.
     """
-    known, found = _links_of(home), {href: ""}
-    if (url := known.get(href)) is not None:
-        return url
-    root = home.index("/", _AFTER_SCHEME) + 1
-    if _join(found, home, root, known, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS):
-        return normalise(href, home)
-    return found[href]
+    found, root = {href: ""}, home.index("/", _AFTER_SCHEME) + 1
+    cache = _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
+    return _resolve_other(href, home) if _join(found, home, root, *cache) else found[href]
 
 
 def _resolve_other(href: str, base: str) -> str:
     if not href:
         return base
-    if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith((*WEB, "mailto:")):
+    if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(_ABSOLUTE):
         return _absolute(href)
     return normalise(href, base)
 

@@ -12,6 +12,7 @@ A scan gives a page up that has MathML, or SVG with more than shapes and `use`: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -25,6 +26,7 @@ from trio_crawler.page.html.pointers import (
     MAX_WRITTEN,
     Pointer,
     described,
+    kind_of_rel,
     pointers,
     pointers_in,
 )
@@ -42,6 +44,7 @@ from trio_crawler.page.link_targets import Pointed, Target, Urls, Wanted, resolv
 
 # The names of links as `start_tags` tells them, and the kinds that they may have.
 _LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
+_OF_STYLES = frozenset({LinkKind.STYLE, LinkKind.CSS})
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -75,8 +78,8 @@ def read_links(
     ends, lines = None, None
     if wanted is not None:
         # A link to a place of the page itself ends in "#".
-        own = ["#"] if url in wanted else []
-        ends = frozenset((*(each.rpartition("/")[2] for each in wanted), *own))
+        ends = frozenset(each.rpartition("/")[2] for each in wanted)
+        ends |= {"#"} if url in wanted else set()
         lines = lines_of(ends)
     collector = _Collector(max_links, ends=ends, lines=lines, kinds=kinds)
     collector.read(text, xml=xml, within=within)
@@ -158,7 +161,7 @@ class _Collector:
                 empty = xml and text.startswith("/>", content - 2)
                 shown = _text_of(text, content) if name == "a" and room and not empty else ""
                 self._add(pointers(name, text[begin:end], foreign=foreign), start, shown)
-                if name == "style":
+                if name == "style" and not (self._kinds and _OF_STYLES.isdisjoint(self._kinds)):
                     self._read_style(text, tag)
                 elif name == "iframe" and not foreign:
                     self._read_frame(text[begin:end], start)
@@ -175,9 +178,7 @@ class _Collector:
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
-        kinds = self._kinds
-        unread = kinds is not None and LinkKind.STYLE not in kinds and LinkKind.CSS not in kinds
-        if unread or not is_style_sheet(text[begin:end]):
+        if not is_style_sheet(text[begin:end]):
             return
         if foreign:
             # In SVG the content of a style is no raw text: it ends at the next tag.
@@ -335,6 +336,13 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
     A value stays as it is if it may depend on the page in the directory `home`, or if there is
     none. None if another reader must read the page.
     """
+    if name == "link" and (usual := _usual_link(source)) is not None:
+        named, href = kind_of_rel(usual[1]), usual[2]
+        return (
+            (),
+            ((named, _target(href, home)),) if named and href.strip(urls.STRIPPED) else (),
+            (),
+        )
     if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
         return None
     given, links, others = attributes(source), list[tuple[_Value, bool]](), list[Any]()
@@ -352,13 +360,14 @@ def _of(home: str, name: str, source: str, content: str) -> _Element | None:
         else:
             others.append((kind, target))
     places = (given.get("id", ""), given.get("name", "") if name == "a" else "")
-    return (
-        tuple(links),
-        tuple(others),
-        tuple(entities.in_attribute(place) for place in places if place),
-    )
+    return tuple(links), tuple(others), tuple(map(entities.in_attribute, filter(None, places)))
 
 
+# ▶ The next page, the one before and the canonical one: most elements that are on one page only.
+_usual_link = re.compile(
+    r"""[ ]rel="([^"&\0]*+)"(?:[ ](?:title|type)="[^"]*+")*+[ ]href="([^"&\0]*+)"[ /]*+""",
+    re.VERBOSE,
+).fullmatch
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
 
