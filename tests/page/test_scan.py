@@ -27,6 +27,7 @@ PIECES = (
  href="p"¦ href='#i'¦ href=q¦ HREF="r#é"¦ href=""¦ id="i"¦ id=j¦ ID='k'¦ name="n"
  rel="nofollow"¦ rel="next"¦ class="c"¦ style="a:url(u)"¦ cite=c¦ style="a:b"¦ background=g
  hidden¦ src="s"¦ srcset="m 1x, n 2x"¦ y2="1"¦<img¦<link rel=stylesheet¦<script>¦<script
+<link rel="icon" href="l#f"¦<link rel="prev" title=">" href="l" /
 </script>¦</SCRIPT>¦<style>¦</style>¦@import 'o';¦a{b:url(v)}¦<title>¦</title>¦<textarea>
 </textarea>¦<base¦<area¦<td¦<q¦<form action=f>¦<input¦<iframe¦</iframe>¦ srcdoc=x¦<svg¦</svg>
 <path¦<circle¦<template>¦</template>¦<math>¦<plaintext>
@@ -84,6 +85,9 @@ def test_the_scan_finds_what_the_exact_readers_find(pieces):
         "<p id=a><a id='b' name=\"c\" href='x#y'>t</a><svg><path d=\"M1\"/></svg><img src=z>",
         "<!DOCTYPE html><title>t</title><style><!-- a{b:url(c)} --></style><td background=d>",
         '<base style="a:url(u)">',
+        '<link rel="next" title="<x>" href="p#x" /><link rel="preconnect" href="q">'
+        '<link rel="canonical" href="file:///a#b"><link rel="icon" href=" ">'
+        '<link rel="nofollow" type="x" href="//[">',
         "<template><a href=x id=y></a></template><a href=z>",
         "<base href=/c/><script src=s>if (a<b) '<a href=no>'</SCRIPT ><area href=e rel=nofollow>",
     ],

@@ -8,8 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import copy
-from difflib import get_close_matches
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -17,6 +15,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_whole, public
+from trio_crawler.expressions import lazy
 from trio_crawler.link import Link
 from trio_crawler.model import REDIRECTS
 from trio_crawler.page.urls import NOWHERE, is_web
@@ -248,16 +247,17 @@ def origin_of(url: str) -> str:
 # ▶ All other characters are named, since a range beyond ASCII takes 4 ms to compile.
 _ATOM = r"""[^\x00-\x20"(),.:;<>@\[\\\]\x7f]++"""
 # An addr-spec (RFC 6068, 2), percent-decoded: a dot-atom or a quoted string, and a domain.
-_ADDRESS = rf"""
+_ADDRESS = lazy(
+    rf"""
     (?: {_ATOM} (?: \. {_ATOM} )*+ | " (?: [^"\\\x00-\x1f\x7f]++ | \\ [\x20-\x7e] )*+ " )
     @
     (?: {_ATOM} (?: \. {_ATOM} )*+ | \[ [\x21-\x5a\x5e-\x7e]*+ \] )
-"""
-_STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})").search
+    """,
+    re.VERBOSE,
+)
+_STRAY_PERCENT = lazy("%(?![0-9A-Fa-f]{2})")
 # RFC 3986 allows "/" and "?" in every query, and every mail program reads them.
-_FIELD = re.compile(
-    r"(?P<name>[\w.~!$'()*+,;:@%/?-]++)=(?P<value>[\w.~!$'()*+,;:@%/?-]*+)"
-).fullmatch
+_FIELD = lazy(r"(?P<name>[\w.~!$'()*+,;:@%/?-]++)=(?P<value>[\w.~!$'()*+,;:@%/?-]*+)")
 _ADDRESS_FIELDS = frozenset({"to", "cc", "bcc"})
 _MAX_PART = 80
 
@@ -269,6 +269,9 @@ def note_of(scheme: str) -> str:
     """Return what is odd about the scheme of a link as a sentence, "" if it is not."""
     if scheme == "file":
         return "a file: link leads to the disk of the reader"
+    # Imported late: hardly any page has a link with such a scheme.
+    from difflib import get_close_matches
+
     meant = get_close_matches(scheme, _MEANT, n=1, cutoff=0.75)
     return f"{scheme}: may be meant as {meant[0]}:" if meant and scheme not in _MEANT else ""
 
@@ -279,12 +282,12 @@ def mailto_fault(rest: str) -> str:
     It may be without an address (RFC 6068, 2).
     """
     addresses, _, query = rest.partition("?")
-    if _STRAY_PERCENT(rest):
+    if _STRAY_PERCENT.search(rest):
         return 'a "%" is not followed by two hexadecimal digits (RFC 6068)'
     if fault := _addresses_fault(addresses):
         return fault
     for field in query.split("&") if query else ():
-        found = _FIELD(field)
+        found = _FIELD.fullmatch(field)
         if found is None:
             return f"{_part(field)} is not a header field of the form name=value (RFC 6068)"
         if _decoded(found["name"]).lower() in _ADDRESS_FIELDS and (
@@ -294,14 +297,9 @@ def mailto_fault(rest: str) -> str:
     return ""
 
 
-@cache
-def _is_address() -> Callable[[str], object]:
-    return re.compile(_ADDRESS, re.VERBOSE).fullmatch
-
-
 def _addresses_fault(addresses: str) -> str:
     for address in addresses.split(",") if addresses else ():
-        if not _is_address()(_decoded(address)):
+        if not _ADDRESS.fullmatch(_decoded(address)):
             return f"{_part(_decoded(address))} is not an address of e-mail (RFC 6068)"
     return ""
 
