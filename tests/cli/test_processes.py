@@ -204,7 +204,7 @@ def test_without_its_server_a_crawl_ends_and_the_same_command_goes_on(tmp_path: 
     ("words", "says"),
     [
         (("--processes", "2"), "--processes needs a crawl directory: name it with -o DIR"),
-        (("-o", "d", "--processes", "2", "--check", "all"), "--processes is for a crawl"),
+        (("--processes", "2", "--check", "all"), "--processes is for a crawl"),
         (("-o", "d", "--processes", "2", "--refresh"), "--processes is not for --refresh"),
         (("-o", "d", "--processes", "2", "--canonical"), "--processes is not for --canonical"),
         (("-o", "d", "--processes", "2", "--urls", "-"), "--processes needs a name for --urls"),

@@ -79,8 +79,8 @@ def run(options: CrawlOptions) -> int:
     Raises click.UsageError for options that several processes cannot obey.
     """
     wrong: dict[str, object] = {
-        "--processes needs a crawl directory: name it with -o DIR": options.directory is None,
         "--processes is for a crawl: check what it has found": options.checked_kinds,
+        "--processes needs a crawl directory: name it with -o DIR": options.directory is None,
         "--processes is not for --refresh: it walks for the first time": options.refresh,
         "--processes is not for --canonical: each knows its own pages": options.fold_canonical,
         "--processes needs a name for --urls: standard input cannot be read twice": (
