@@ -93,9 +93,12 @@ async def _main(options: CrawlOptions) -> int:
             # Those that are written as outcomes come are `whole`; the others, and the streams, are
             # those of the crawl directory.
             lasting = options.directory is not None
-            streams = lasting and is_plain(options.jsonl or STANDARD_OUTPUT)
+            # A crawl that several processes have finished has no streams: all comes at the end.
+            alone = options.processes == 1
+            streams = lasting and alone and is_plain(options.jsonl or STANDARD_OUTPUT)
             ledger = results.ledger if options.facts else None
-            how: dict[str, Any] = {"named": plan.named, "ledger": ledger, "in_place": "--jsonl"}
+            how: dict[str, Any] = {"named": plan.named, "ledger": ledger}
+            how["in_place"] = "--jsonl" if alone else ""
             opened = exports(options, **how, whole=not lasting, but=["--jsonl"] * streams)
             files = [*map(stack.enter_context, opened)]
             if options.warc is not None and plan.warc is not None and not lasting:

@@ -62,7 +62,8 @@ class CrawlDirectory:
         self._options = options
         self._named = plan.named
         self._streams: list[Stream] = []
-        if options.jsonl is not None and is_plain(options.jsonl):
+        alone = options.processes == 1
+        if options.jsonl is not None and alone and is_plain(options.jsonl):
             self._streams.append(kept.stream(options.jsonl, self._line, self._lines))
         self._warc = warc = plan.warc
         self._archive: Stream | None = None
