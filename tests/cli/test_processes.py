@@ -62,12 +62,14 @@ def test_several_processes_find_and_write_what_one_does(tmp_path: Path) -> None:
         several = crawl(*words, *files, cwd=tmp_path)
         assert len(server.requests) == 2 * asked
         first = (tmp_path / "all.jsonl").read_bytes()
+        refused = crawl(*words, *files, cwd=tmp_path)
         again = crawl(*words, "--jsonl", "all.jsonl", cwd=tmp_path)
         refreshed = crawl("-o", str(place), "--refresh", *given)
     assert (several.returncode, several.stderr) == (alone.returncode, "") == (1, "")
     account = next(line for line in alone.stdout.splitlines() if line.startswith("admitted"))
     for each in (several, again, refreshed):
         assert account in each.stdout
+    assert refused.stderr.endswith("its archive was made then: leave --warc out\n")
     assert (again.returncode, again.stderr) == (1, "")
     assert (tmp_path / "all.jsonl").read_bytes() == first
     assert urls(tmp_path / "all.jsonl") == urls(tmp_path / "alone.jsonl")

@@ -102,6 +102,8 @@ def _run(options: CrawlOptions) -> int:
     if (directory / _NAME).exists() and not home.exists():
         if _how(directory) is not End.FINISHED:
             raise Unusable(f"{shown} has a crawl by one process: leave --processes out")
+        if options.warc is not None:
+            raise Unusable(f"{shown} is complete, and its archive was made then: leave --warc out")
         # It says so, and reports again.
         return crawl.run(options)
     with _locked(home) as lock:
