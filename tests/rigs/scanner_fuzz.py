@@ -171,7 +171,7 @@ def tags_differ(text: str) -> str:
     if ours is not None and theirs is not None:
         if list(ours.links) != list(theirs.links):
             return f"{list(ours.links)}\nis another order than that of\n{list(theirs.links)}"
-        ours = ours._replace(outline=b"")
+        ours = ours._replace(outline=b"", is_usual=theirs.is_usual)
     if ours is None or theirs is None or ours == theirs:
         return ""
     return f"{ours}\nis not\n{theirs}"

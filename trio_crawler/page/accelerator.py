@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from trio_crawler.arguments import public
 
@@ -19,8 +19,10 @@ Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
-_Tags: TypeAlias = "list[tuple[int, str, str, str]]"
-Pointing: TypeAlias = "tuple[bool, dict[str, set[str] | None], _Tags, set[str], bytes]"
+_Rest: TypeAlias = "dict[Any, tuple[int, Any]]"
+Pointing: TypeAlias = (
+    "tuple[dict[str, set[str] | None], _Rest, set[str], str | None, str | None, bytes]"
+)
 Targets: TypeAlias = Callable[..., "Pointing | None"]
 
 

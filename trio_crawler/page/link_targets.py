@@ -36,15 +36,17 @@ class Pointed(NamedTuple):
     kinds: dict[LinkKind, Urls]
     malformed: dict[LinkKind, dict[str, None]]
 
-    def add(self, kind: LinkKind, target: Target) -> None:
-        """Add a link."""
+    def add(self, kind: LinkKind, target: Target, urls: Urls | None = None) -> None:
+        """Add a link, to other `urls` than those of its kind if they are given."""
         url, fragment, malformed = target
         if malformed:
             self.malformed.setdefault(kind, {})[url] = None
-        elif fragment:
-            merge(self.kinds.setdefault(kind, {}), ((url, {fragment}),))
+            return
+        urls = self.kinds.setdefault(kind, {}) if urls is None else urls
+        if fragment:
+            merge(urls, ((url, {fragment}),))
         else:
-            self.kinds.setdefault(kind, {}).setdefault(url)
+            urls.setdefault(url)
 
     def size(self) -> int:
         """Return the number of distinct links; one with a fragment counts for one without, too."""
@@ -159,11 +161,16 @@ def shortened(pointed: Pointed) -> Pointed:
     return short
 
 
+def is_cut(url: str) -> bool:
+    """Whether only the beginning of a URL is kept."""
+    return len(url) > _BEGINNING and url.startswith(_CUT)
+
+
 def _cut(target: Target) -> Target:
     url, fragment, malformed = target
     if malformed:
         return _shortened(url), fragment, malformed
-    return (url[:_BEGINNING], fragment, malformed) if url.startswith(_CUT) else target
+    return (url[:_BEGINNING], fragment, malformed) if is_cut(url) else target
 
 
 def _with_fragments(

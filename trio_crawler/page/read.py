@@ -347,7 +347,7 @@ def scan_targets(
         0,
         resolved=True,
         malformed=malformed.get(LinkKind.A, ()),
-        pointed=link_targets.shortened(pointed),
+        pointed=pointed if found.is_usual else link_targets.shortened(pointed),
         # The charset of a page matters for the queries of its links.
         outline=found.outline if encoding == "utf-8" else b"",
         targets=places_of(places),

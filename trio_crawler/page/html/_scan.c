@@ -15,6 +15,7 @@
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define LET_OTHERS_RUN { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
+#define BEGINNING 64      /* characters of a data: or javascript: URL that are shown */
 #define MAX_SHARED 16384  /* URLs that are one object in all directories */
 #define HIGH 0x8080808080808080 /* the bits that no byte of ASCII has */
 #define LARGE (64 * 1024) /* characters; for a larger page the lock of the interpreter is released */
@@ -481,7 +482,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
     Name name = identify(tag->name);
-    if (name == BASE) page->base = tag->name;
+    if (name == BASE && page->base.start == NULL) page->base = tag->href;
     if (name == TEMPLATE || name == MATH || name == PLAINTEXT) {
         page->given_up = 1;
     } else if (name == SVG) {
@@ -496,6 +497,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         add_place(page, start, tag->id, at);
     } else {
         if (name >= TITLE && name <= NOFRAMES) row.content_end = at = raw_text_end(page, name, at);
+        if (name == TITLE && page->title.start == NULL) page->title = (Span){row.content, at};
         add_row(page, row);
     }
     return at;
@@ -885,16 +887,23 @@ static PyObject *kept(PyObject *href, PyObject *url, const Directory *to)
     return url;
 }
 
+/* Return what a cache has; NULL without an exception if it has nothing. */
+static PyObject *recalled(PyObject *cache, PyObject *key)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    /* Without a lock of the interpreter another thread may clear the cache at this moment. */
+    PyObject *known = NULL;
+    PyDict_GetItemRef(cache, key, &known);
+    return known;
+#else
+    return Py_XNewRef(PyDict_GetItemWithError(cache, key));
+#endif
+}
+
 /* Return the URL of a href, NULL without an exception if it is not simple. */
 static PyObject *url_of(PyObject *href, const Directory *to)
 {
-    PyObject *url = NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-    /* Without a lock of the interpreter another thread may clear the cache at this moment. */
-    PyDict_GetItemRef(to->known, href, &url);
-#else
-    url = Py_XNewRef(PyDict_GetItemWithError(to->known, href));
-#endif
+    PyObject *url = recalled(to->known, href);
     if (url != NULL || PyErr_Occurred()) return url;
     url = joined(href, PyUnicode_1BYTE_DATA(to->home), PyUnicode_GET_LENGTH(to->home), to->root);
     return kept(href, url, to);
@@ -1009,8 +1018,8 @@ static int mention(PyObject *urls, PyObject *url, Span fragment)
     return done;
 }
 
-/* Add the URL and the fragment of a decoded href; return 0 if it is no URL or its fragment not simple,
- * -1 with an exception set if that fails, else 1. */
+/* Add the URL and the fragment of a decoded href; return 1, 0 if it is no URL, or one of data: or
+ * javascript: that is cut, or if its fragment is not simple, -1 with an exception set if that fails. */
 static int add_url(PyObject *urls, Span href, Directory *to)
 {
     const byte *hash = find(href.start, href.end, '#');
@@ -1024,83 +1033,107 @@ static int add_url(PyObject *urls, Span href, Directory *to)
         PyErr_Clear();
         return 0;
     }
-    int done = url == NULL ? -1 : mention(urls, url, fragment);
+    Py_UCS4 first = url == NULL || PyUnicode_GET_LENGTH(url) <= BEGINNING ? 0 : PyUnicode_READ_CHAR(url, 0);
+    int is_usual = first != 'd' && first != 'j';
+    int done = url == NULL ? -1 : is_usual ? mention(urls, url, fragment) : 0;
     if (done > 0) to->room -= href.end - href.start + PyUnicode_GET_LENGTH(to->home);
     Py_XDECREF(url);
-    return done < 0 ? -1 : 1;
+    return done < 0 ? -1 : is_usual;
 }
 
-/* What `targets` returns: links, other tags, places; `known` has the sources of these tags. */
+/* What `targets` returns: the links, the hrefs and elements that are read in Python, and the places.
+ * `element` reads an element, and `elements` has what it returned for the directory of the page. */
 typedef struct {
-    PyObject *links, *tags, *places, *known;
+    PyObject *links, *rest, *places, *element, *elements;
 } Pointing;
+
+/* Return what an element points to, None if another reader must read the page. */
+static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Span content,
+                            PyObject **told, const Pointing *all, Directory *to)
+{
+    PyObject *known = to->home == NULL ? NULL : recalled(all->elements, key);
+    if (known != NULL || PyErr_Occurred()) return known;
+    PyObject *home = to->home == NULL ? Py_None : to->home;
+    Span source = {row->begin, row->end};
+    PyObject *element = PyObject_CallFunction(all->element, "ONNN", home, name_of(NULL, page, row, told),
+                                              substring(NULL, page, source), substring(NULL, page, content));
+    if (element == NULL || to->home == NULL) return element;
+    to->room -= PyBytes_GET_SIZE(key) + PyUnicode_GET_LENGTH(home);
+    if (PyBytes_GET_SIZE(key) <= to->longest) {
+        if (PyDict_GET_SIZE(all->elements) >= to->most) PyDict_Clear(all->elements);
+        if (PyDict_SetItem(all->elements, key, element) < 0) Py_CLEAR(element);
+    }
+    return element;
+}
 
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
     if (row->name == AROUND) return 0;
-    Span href = {row->begin, row->end};
-    PyObject *key = NULL, *item = NULL;
-    if (row->name == USUAL && to != NULL) {
-        Py_ssize_t length = href.end - href.start;
-        if (find(href.start, href.end, '&') != NULL) {
-            item = PyObject_CallFunction(to->decode, "s#", (const char *)href.start, length);
-            href.start = item == NULL ? NULL : (const byte *)PyUnicode_AsUTF8AndSize(item, &length);
+    PyObject *key, *value = NULL, *item = NULL;
+    int done = -1; /* or 0 if there is a rest, or 1 */
+    if (row->name == USUAL || row->name == PLACE) {
+        Span text = {row->begin, row->end};
+        int joins = row->name == USUAL && to->home != NULL, encoded = find(text.start, text.end, '&') != NULL;
+        if (joins && !encoded && (done = add_url(all->links, text, to)) != 0) return done;
+        key = substring(NULL, page, text);
+        if (key != NULL && encoded) Py_SETREF(key, PyObject_CallOneArg(to->decode, key));
+        if (key == NULL) return -1;
+        done = row->name == USUAL ? 0 : PySet_Add(all->places, key) < 0 ? -1 : 1;
+        if (joins && encoded) {
+            Py_ssize_t length = 0;
+            text.start = (const byte *)PyUnicode_AsUTF8AndSize(key, &length);
+            text.end = text.start + length;
+            done = text.start == NULL ? -1 : add_url(all->links, text, to);
         }
-        href.end = href.start + length;
-        int added = href.start == NULL ? -1 : add_url(all->links, href, to);
-        Py_CLEAR(item);
-        if (added != 0) return added < 0 ? -1 : 0;
+        value = Py_NewRef(key);
+    } else {
+        Span content = {row->content, row->content_end};
+        if (row->name == IRRELEVANT || strcmp(TOLD[row->name], "style")) content.end = content.start;
+        key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
+        value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
+        if (value == Py_None) to->room = -1; /* the page is given up */
+        if (value != NULL) done = value == Py_None || PyTuple_GET_SIZE(value) == 0;
     }
-    PyObject *value = substring(NULL, page, (Span){row->begin, row->end});
-    int done = value == NULL ? -1 : 0;
-    if (done == 0 && row->name == PLACE) {
-        done = PySet_Add(all->places, value);
-    } else if (done == 0) {
-        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-        int is_read = !strcmp(name, "style") || !strcmp(name, "title");
-        Span content = {row->content, is_read ? row->content_end : row->content};
-        /* No href has a "<" before it. */
-        Span source = row->name == USUAL ? (Span){row->begin - 1, row->end} : (Span){row->start, content.end};
-        Py_ssize_t before = PySet_GET_SIZE(all->known);
-        key = PyBytes_FromStringAndSize((const char *)source.start, source.end - source.start);
-        done = key == NULL ? -1 : PySet_Add(all->known, key);
-        if (done == 0 && PySet_GET_SIZE(all->known) > before) {
-            item = Py_BuildValue("nNON", PyDict_GET_SIZE(all->links), name_of(NULL, page, row, told),
-                                 value, substring(NULL, page, content));
-            done = item == NULL ? -1 : PyList_Append(all->tags, item);
-        }
+    if (done == 0) {
+        item = Py_BuildValue("nO", PyDict_GET_SIZE(all->links), value);
+        done = item == NULL || PyDict_SetDefault(all->rest, key, item) == NULL ? -1 : 0;
     }
     Py_XDECREF(item);
-    Py_XDECREF(key);
     Py_XDECREF(value);
+    Py_XDECREF(key);
     return done;
 }
 
-static PyObject *targets_of(const Page *page, Directory *to)
+static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
-    Pointing all = {PyDict_New(), PyList_New(0), PySet_New(NULL), PySet_New(NULL)};
-    int done = !all.links || !all.tags || !all.places || !all.known ? -1 : 0;
-    for (Py_ssize_t each = 0; done == 0 && each < page->count; each++) {
+    all.links = PyDict_New();
+    all.rest = PyDict_New();
+    all.places = PySet_New(NULL);
+    int done = !all.links || !all.rest || !all.places ? -1 : 0;
+    for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
         if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
-    PyObject *outline = PyBytes_FromStringAndSize(NULL, 2 * (page->end - page->start) + 3);
-    if (outline != NULL) {
-        byte *start = (byte *)PyBytes_AS_STRING(outline);
+    /* Not in the bytes themselves, which would stay where so much room was. */
+    PyObject *outline = NULL;
+    byte *start = PyMem_RawMalloc(2 * (page->end - page->start) + 3);
+    if (start == NULL) PyErr_NoMemory();
+    else {
         byte *end = copy_outline(page, start, page->base.start != NULL, 1);
         if (page->base.start == NULL) *end++ = '\0', end = copy_outline(page, end, 1, 0);
-        _PyBytes_Resize(&outline, end - start);
+        outline = PyBytes_FromStringAndSize((const char *)start, end - start);
+        PyMem_RawFree(start);
     }
-    PyObject *joined = to == NULL ? Py_False : Py_True;
-    if (done == 0 && outline) result = PyTuple_Pack(5, joined, all.links, all.tags, all.places, outline);
+    if (done >= 0 && outline != NULL)
+        result = Py_BuildValue("OOONNO", all.links, all.rest, all.places, substring(NULL, page, page->base),
+                               substring(NULL, page, page->title), outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(all.links);
-    Py_XDECREF(all.tags);
+    Py_XDECREF(all.rest);
     Py_XDECREF(all.places);
-    Py_XDECREF(all.known);
     return result;
 }
 
@@ -1109,17 +1142,20 @@ static PyObject *targets(PyObject *module, PyObject *args)
     PyObject *result = NULL;
     Py_buffer body;
     Directory to = {0};
-    if (!PyArg_ParseTuple(args, "y*O|UUnO!O!nnOn:targets", &body, &to.decode, &to.own, &to.home, &to.root,
-                          &PyDict_Type, &to.known, &PyDict_Type, &to.shared, &to.longest,
-                          &to.most, &to.other, &to.room)) return NULL;
+    Pointing all = {0};
+    if (!PyArg_ParseTuple(args, "y*OOO!|UUnO!O!nnOn:targets", &body, &to.decode, &all.element,
+                          &PyDict_Type, &all.elements, &to.own, &to.home, &to.root, &PyDict_Type,
+                          &to.known, &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
+                          &to.room)) return NULL;
     Page page = {.start = body.buf};
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
     page.given_up = find(page.start, page.end, '\0') != NULL || !is_utf_8(page.start, page.end);
     read_tags(&page);
     if (state != NULL) PyEval_RestoreThread(state);
-    int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
-    result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page, joins ? &to : NULL);
+    if (page.base.start != NULL || (to.home != NULL && !PyUnicode_IS_COMPACT_ASCII(to.home)))
+        to.home = NULL;
+    result = page.given_up ? Py_NewRef(Py_None) : targets_of(&page, all, &to);
     if (result != NULL && to.room < 0) Py_SETREF(result, Py_NewRef(Py_None));
     PyMem_RawFree(page.rows);
     PyBuffer_Release(&body);
@@ -1147,17 +1183,19 @@ PyDoc_STRVAR(scan_doc,
 "a href that is no URL, or if the URLs have more than `room` characters.");
 
 PyDoc_STRVAR(targets_doc,
-"targets(body, decode, own='', home='', root=0, known={}, shared={}, longest=0, most=0, other=None,\n"
-"        room=0, /)\n--\n\n"
-"Return whether there are URLs; the URLs of the usual links of a page in UTF-8, each with the set of\n"
-"its fragments or None; all other tags that may point somewhere, each with the number of URLs before\n"
-"it, its name, its attributes and, of `style` and `title`, its content; the places, as a set; and an\n"
-"outline: a page with the tags but each `a` and `area`, a NUL, and one with these and the texts of\n"
-"links, at their lines and columns. If there is a base one page has it all. None for the pages as of\n"
-"`tags`.\n\n"
-"There are URLs with what `scan` needs to make them, and without a base. `decode` decodes a href with\n"
-"references. A usual link without a URL, or with a fragment that is not simple, is a tag with the name\n"
-"\"\" and its distinct href. None, too, if the URLs may have more than `room` characters.");
+"targets(body, decode, element, elements, own='', home='', root=0, known={}, shared={},\n"
+"        longest=0, most=0, other=None, room=0, /)\n--\n\n"
+"Return the URLs of the usual links of a page in UTF-8, each with the set of its fragments or None; by\n"
+"their sources the other hrefs, decoded, and elements, each with the number of URLs before it; the\n"
+"places, as a set; the first base, the first title; and an outline: a page with the tags but each `a`\n"
+"and `area`, a NUL, and one with these and the texts of links, at their lines and columns. If there\n"
+"is a base one page has it all. None for the pages as of `tags`.\n\n"
+"There are URLs with what `scan` needs to make them, and without a base. `decode` decodes a value with\n"
+"references. `element` returns what an element points to by the directory of the page, None if there are\n"
+"no URLs, its name, its attributes and the content of a `style`; an empty tuple if that is nothing, and\n"
+"None if another reader must read the page; `elements` keeps this for the next pages. Other hrefs are\n"
+"those without a URL, with a fragment that is not simple, and of data: and javascript:. None, too, if\n"
+"the URLs may have more than `room` characters.");
 
 static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},

@@ -1,14 +1,19 @@
 from collections.abc import Callable
+from typing import Any
+
+from trio_crawler.page.accelerator import Pointing
 
 def tags(
     text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
 ) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
 def targets(
-    body: bytes, decode: Callable[[str], str], /, *joining: object
-) -> (
-    tuple[bool, dict[str, set[str] | None], list[tuple[int, str, str, str]], set[str], bytes]
-    | None
-): ...
+    body: bytes,
+    decode: Callable[[str], str],
+    element: Callable[[str | None, str, str, str], Any],
+    elements: dict[bytes, Any],
+    /,
+    *joining: object,
+) -> Pointing | None: ...
 def scan(
     body: bytes,
     decode: Callable[[str], str],
