@@ -17,7 +17,6 @@
 #define MAX_WORD 12       /* bytes of the longest signal */
 #define HINTS 8192        /* bytes of a set of bits */
 #define MAX_BLOCKS 128    /* of one page */
-#define RING 16           /* more than `around` */
 
 typedef unsigned char byte;
 
@@ -93,30 +92,30 @@ static const byte *after_tag(const byte *at, const byte *end)
 #define count_zeros __builtin_ctzll
 
 #ifdef __SSE2__
-/* Return the bits of those of 16 bytes that are `c`. */
-static unsigned bits_of(__m128i text, byte c)
-{
-    return _mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c)));
-}
-
 /* Return the end of a usual tag at a "<"; NULL if it has to be read: if it may be unseen, or has a
  * "<" inside. */
 static inline const byte *after_usual_tag(const byte *at, const byte *end)
 {
-    if (end - at < 16) return NULL;
-    byte first = lower(at[1]), second = lower(at[2]);
-    switch (first) {
-    case 'n': if (second == 'o') return NULL; break;
-    case 's': if (second == 'c' || second == 't') return NULL; break;
-    case 't': if (second == 'e' || second == 'i') return NULL; break;
-    default: if (first != '/' && (first < 'a' || first > 'z')) return NULL;
-    }
-    /* Most tags are so short that a call of `memchr` takes longer. */
+    /* What begins a tag. What is unseen begins with two letters of one kind. */
+    enum { TAG = 1, N = 2, S = 4, T = 8 };
+    static const byte FIRST[256] = {
+        ['/'] = TAG, ['A' ... 'M'] = TAG, ['O' ... 'R'] = TAG, ['U' ... 'Z'] = TAG,
+        ['a' ... 'm'] = TAG, ['o' ... 'r'] = TAG, ['u' ... 'z'] = TAG,
+        ['N'] = N, ['n'] = N, ['S'] = S, ['s'] = S, ['T'] = T, ['t'] = T,
+    };
+    static const byte SECOND[256] = {
+        ['O'] = N, ['o'] = N, ['C'] = S, ['c'] = S, ['T'] = S, ['t'] = S,
+        ['E'] = T, ['e'] = T, ['I'] = T, ['i'] = T,
+    };
+    if (end - at < 16 || !FIRST[at[1]] || FIRST[at[1]] & SECOND[at[2]]) return NULL;
+    /* Most tags are so short that a call of `memchr` takes longer. A "<" with this bit is a ">". */
+    const __m128i bit = _mm_set1_epi8('<' ^ '>'), close = _mm_set1_epi8('>');
     for (at++; end - at >= 16; at += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)at);
-        unsigned closed = bits_of(text, '>');
-        if (bits_of(text, '<') & (closed ^ (closed - 1))) break;
-        if (closed) return at + count_zeros(closed) + 1;
+        __m128i text = _mm_or_si128(_mm_loadu_si128((const __m128i *)at), bit);
+        unsigned found = _mm_movemask_epi8(_mm_cmpeq_epi8(text, close));
+        if (!found) continue;
+        at += count_zeros(found);
+        return *at == '>' ? at + 1 : NULL;
     }
     return NULL;
 }
@@ -246,57 +245,48 @@ static byte *write_block(byte *out, uint32_t sum)
     return out;
 }
 
-static uint32_t crc_of_sums(const uint32_t *sums, Py_ssize_t begin, Py_ssize_t end)
-{
-    byte each[4];
-    uint32_t sum = 0xFFFFFFFFu;
-    for (; begin < end; begin++) {
-        for (int part = 0; part < 4; part++) {
-            each[part] = sums[begin] >> 8 * part & 0xFF;
-            sum = sum >> 8 ^ CRC[0][(sum ^ each[part]) & 0xFF];
-        }
-    }
-    return ~sum;
-}
+static void write_sum(byte *out, uint32_t sum) { write_block(write_block(out, sum), sum >> 16); }
 
 /* Write the blocks, at most MAX_BLOCKS, to 2 bytes each: `_grouped`. Return their end. */
-static byte *write_blocks(const uint32_t *sums, Py_ssize_t count, byte *out)
+static byte *write_blocks(const byte *sums, Py_ssize_t count, byte *out)
 {
+#define SUM(each) four_bytes(sums + 4 * (each))
     if (count <= MAX_BLOCKS) {
-        for (Py_ssize_t each = 0; each < count; each++) out = write_block(out, sums[each]);
+        for (Py_ssize_t each = 0; each < count; each++) out = write_block(out, SUM(each));
         return out;
     }
     uint32_t every = 1; /* a power of 2 */
     for (Py_ssize_t starts = count - 1; starts >= MAX_BLOCKS && every <= 0xFFFF; ) {
         every *= 2;
         starts = 0;
-        for (Py_ssize_t each = 1; each < count; each++) starts += !(sums[each] >> 16 & (every - 1));
+        for (Py_ssize_t each = 1; each < count; each++) starts += !(SUM(each) >> 16 & (every - 1));
     }
     Py_ssize_t begin = 0, groups = 1;
     for (Py_ssize_t each = 1; each < count && groups < MAX_BLOCKS; each++) {
-        if (sums[each] >> 16 & (every - 1)) continue;
-        out = write_block(out, crc_of_sums(sums, begin, each));
+        if (SUM(each) >> 16 & (every - 1)) continue;
+        out = write_block(out, crc_of(sums + 4 * begin, sums + 4 * each));
         begin = each;
         groups++;
     }
-    return write_block(out, crc_of_sums(sums, begin, count));
+    return write_block(out, crc_of(sums + 4 * begin, sums + 4 * count));
+#undef SUM
 }
 
 /* Words. A set of bits says which may be signals, so that few are looked up in the set of those. */
 
-static uint32_t bit_of(const byte *word, Py_ssize_t length)
+/* Return the numbers of two bits, of 16 bits each: HINTS has as many. A byte is after each word. */
+static uint32_t bits_of(const byte *word, Py_ssize_t length)
 {
-    uint32_t key = word[0] | (uint32_t)word[1] << 8 | (uint32_t)word[2] << 16
-                 | (uint32_t)length << 24;
+    uint32_t key = (four_bytes(word) & 0xFFFFFF) | (uint32_t)length << 24;
     uint32_t last = word[length - 1] | (uint32_t)word[length - 2] << 8;
-    return (key ^ last * 0x85EBCA6Bu) * 0x9E3779B1u >> 16; /* HINTS has as many bits */
+    return (key ^ last * 0x85EBCA6Bu) * 0x9E3779B1u;
 }
 
 static int has_bit(const byte *hints, const byte *word, Py_ssize_t length)
 {
     if (length < 3 || length > MAX_WORD) return 0;
-    uint32_t bit = bit_of(word, length);
-    return hints[bit >> 3] >> (bit & 7) & 1;
+    uint32_t bits = bits_of(word, length), one = bits >> 16, two = bits & 0xFFFF;
+    return hints[one >> 3] >> (one & 7) & 1 && hints[two >> 3] >> (two & 7) & 1;
 }
 
 typedef struct {
@@ -308,13 +298,12 @@ typedef struct {
     byte *text, *out;
     byte *word;                /* where the current word begins; NULL between two */
     Py_ssize_t count;          /* of the words before */
-    Py_ssize_t starts[RING];   /* the last words begin at these bytes of the text */
     byte *block;               /* where the current block begins: the text between two tags */
     int is_broken, has_signal; /* whether a tag is before the next word; of the block */
     Py_ssize_t around;         /* words that belong to a signal on both sides */
     Span span;                 /* the last one; begin is -1 if there is none */
     Py_ssize_t span_end;       /* the number of the first word after it */
-    Array spans, sums;         /* parts around signals; the CRC-32 of each block */
+    Array spans, sums;         /* parts around signals; the CRC-32 of each block, low byte first */
     PyObject *signals, *change;
     const byte *hints;
 } Words;
@@ -412,10 +401,10 @@ static int may_change(const Words *words)
  * whether it is done; else there is an exception. */
 static int close_block(Words *words)
 {
-    uint32_t *sum = added(&words->sums, sizeof *sum);
+    byte *sum = added(&words->sums, 4);
     if (sum == NULL) return PyErr_NoMemory() != NULL;
     if (!may_change(words)) {
-        *sum = crc_of(words->block, words->out);
+        write_sum(sum, crc_of(words->block, words->out));
         return 1;
     }
     PyObject *text = PyObject_CallFunction(
@@ -423,7 +412,7 @@ static int close_block(Words *words)
     if (text == NULL) return 0;
     if (PyBytes_Check(text)) {
         const byte *at = (const byte *)PyBytes_AS_STRING(text);
-        *sum = crc_of(at, at + PyBytes_GET_SIZE(text));
+        write_sum(sum, crc_of(at, at + PyBytes_GET_SIZE(text)));
     } else PyErr_Format(PyExc_TypeError, "bytes are needed");
     Py_DECREF(text);
     return !PyErr_Occurred();
@@ -439,7 +428,6 @@ static inline int begin_word(Words *words)
         words->block = words->out;
         words->is_broken = words->has_signal = 0;
     }
-    words->starts[(size_t)words->count % RING] = words->out - words->text;
     words->word = words->out;
     return 1;
 }
@@ -452,10 +440,11 @@ static int use_signal(Words *words, const byte *word, Py_ssize_t length)
     Py_XDECREF(key);
     if (is_signal <= 0) return is_signal == 0;
     words->has_signal = 1;
-    Py_ssize_t first = words->count - 1 - words->around;
-    if (words->span.begin < 0 || first > words->span_end) {
+    if (words->span.begin < 0 || words->count - 1 - words->around > words->span_end) {
         if (!close_span(words)) return 0;
-        words->span.begin = first > 0 ? words->starts[first % RING] : 0;
+        for (Py_ssize_t each = 0; each < words->around && word > words->text; each++)
+            do word--; while (word > words->text && word[-1] != ' ');
+        words->span.begin = word - words->text;
     }
     words->span_end = words->count - 1 + words->around;
     return 1;
@@ -499,16 +488,16 @@ static const byte *write_plain(const byte *at, const byte *end, Words *words)
 static int write_words(const byte *at, const byte *end, Words *words)
 {
     for (Py_ssize_t step = 1; at < end; step++) {
-        byte stands = *at;
-        const byte *next = at + 1;
+        byte stands = BREAK;
         uint32_t point = 0;
-        if (stands == '<') {
-            next = after_usual_tag(at, end);
-            if (next != NULL) stands = BREAK;
-            else next = after_open(at, end, &stands);
-        } else if (stands == '&' && (next = after_reference(at, end, &point)) == NULL) next = at + 1;
-        if (point) stands = point < 0x80 ? point : 0x80;
-        at = next;
+        const byte *next = *at == '<' ? after_usual_tag(at, end) : NULL;
+        if (next == NULL) {
+            stands = *at;
+            if (stands == '<') next = after_open(at, end, &stands);
+            else if (stands == '&') next = after_reference(at, end, &point);
+            if (point) stands = point < 0x80 ? point : 0x80;
+        }
+        at = next == NULL ? at + 1 : next;
         if (is_space(stands)) {
             if (!end_word(words)) return 0;
             words->is_broken |= stands == BREAK;
@@ -592,8 +581,8 @@ static PyObject *words(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "SO!SnO:words", &source, &PyFrozenSet_Type, &words.signals, &hints,
                           &words.around, &words.change))
         return NULL;
-    if (PyBytes_GET_SIZE(hints) != HINTS || words.around < 0 || words.around >= RING)
-        return PyErr_Format(PyExc_ValueError, "hints are of `hints`, and `around` is below 16");
+    if (PyBytes_GET_SIZE(hints) != HINTS)
+        return PyErr_Format(PyExc_ValueError, "hints are what `hints` returns");
     words.hints = (const byte *)PyBytes_AS_STRING(hints);
     Py_ssize_t length = PyBytes_GET_SIZE(source);
     /* Words have a byte for each of the source at most; 16 are written at once. */
@@ -622,8 +611,9 @@ static PyObject *hints(PyObject *module, PyObject *signals)
     while ((word = PyIter_Next(each)) != NULL) {
         Py_ssize_t length = PyBytes_Check(word) ? PyBytes_GET_SIZE(word) : 0;
         if (length >= 3 && length <= MAX_WORD) {
-            uint32_t bit = bit_of((const byte *)PyBytes_AS_STRING(word), length);
-            bits[bit >> 3] |= 1 << (bit & 7);
+            uint32_t both = bits_of((const byte *)PyBytes_AS_STRING(word), length);
+            for (uint32_t bit = both >> 16, each = 0; each < 2; each++, bit = both & 0xFFFF)
+                bits[bit >> 3] |= 1 << (bit & 7);
         } else {
             PyErr_Format(PyExc_ValueError, "%R has not 3 to %d bytes", word, MAX_WORD);
         }
