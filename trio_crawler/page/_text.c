@@ -296,7 +296,6 @@ typedef struct {
 /* The words of a page, with one space between them. */
 typedef struct {
     byte *text, *out;
-    byte *word;                /* where the current word begins; NULL between two */
     Py_ssize_t count;          /* of the words before */
     byte *block;               /* where the current block begins: the text between two tags */
     int is_broken, has_signal; /* whether a tag is before the next word; of the block */
@@ -418,18 +417,18 @@ static int close_block(Words *words)
     return !PyErr_Occurred();
 }
 
-/* Begin a word. Return whether it is done; else there is an exception. */
-static inline int begin_word(Words *words)
+/* Return where a word after `out` begins; NULL if there is an exception. */
+static inline byte *begin_word(Words *words, byte *out)
 {
-    if (words->is_broken && words->count && !close_block(words)) return 0;
-    if (words->count == words->span_end) words->span.end = words->out - words->text;
-    if (words->count) *words->out++ = ' ';
+    words->out = out;
+    if (words->is_broken && words->count && !close_block(words)) return NULL;
+    if (words->count == words->span_end) words->span.end = out - words->text;
+    if (words->count) *out++ = ' ';
     if (words->is_broken) {
-        words->block = words->out;
+        words->block = out;
         words->is_broken = words->has_signal = 0;
     }
-    words->word = words->out;
-    return 1;
+    return out;
 }
 
 /* Use a word that may be a signal. Return whether it is done; else there is an exception. */
@@ -450,21 +449,18 @@ static int use_signal(Words *words, const byte *word, Py_ssize_t length)
     return 1;
 }
 
-/* End the current word, if there is one. Return whether it is done; else there is an exception. */
-static inline int end_word(Words *words)
+/* End a word, if there is one. Return whether it is done; else there is an exception. */
+static inline int end_word(Words *words, const byte *word, const byte *out)
 {
-    const byte *word = words->word;
     if (word == NULL) return 1;
-    words->word = NULL;
     words->count++;
-    Py_ssize_t length = words->out - word;
-    return !has_bit(words->hints, word, length) || use_signal(words, word, length);
+    return !has_bit(words->hints, word, out - word) || use_signal(words, word, out - word);
 }
 
 /* Write a text up to a "<", a "&", or a byte that is a space or a control; return where it ends. */
-static const byte *write_plain(const byte *at, const byte *end, Words *words)
+static inline const byte *write_plain(const byte *at, const byte *end, byte **to)
 {
-    byte *out = words->out;
+    byte *out = *to;
 #ifdef __SSE2__
     const __m128i space = _mm_set1_epi8(' ');
     for (; end - at >= 16; at += 16, out += 16) {
@@ -475,18 +471,19 @@ static const byte *write_plain(const byte *at, const byte *end, Words *words)
         _mm_storeu_si128((__m128i *)out, text);
         unsigned found = _mm_movemask_epi8(other);
         if (!found) continue;
-        words->out = out + count_zeros(found);
+        *to = out + count_zeros(found);
         return at + count_zeros(found);
     }
 #endif
     while (at < end && *at > ' ' && *at != '<' && *at != '&') *out++ = *at++;
-    words->out = out;
+    *to = out;
     return at;
 }
 
 /* Write the words of a page. Return whether it is done; else there is an exception. */
 static int write_words(const byte *at, const byte *end, Words *words)
 {
+    byte *out = words->text, *word = NULL; /* where the current word begins; NULL between two */
     for (Py_ssize_t step = 1; at < end; step++) {
         byte stands = BREAK;
         uint32_t point = 0;
@@ -499,15 +496,17 @@ static int write_words(const byte *at, const byte *end, Words *words)
         }
         at = next == NULL ? at + 1 : next;
         if (is_space(stands)) {
-            if (!end_word(words)) return 0;
+            if (!end_word(words, word, out)) return 0;
+            word = NULL;
             words->is_broken |= stands == BREAK;
         } else {
-            if (words->word == NULL && !begin_word(words)) return 0;
-            if (point) words->out = write_point(words->out, point);
-            else *words->out++ = stands;
-            at = write_plain(at, end, words);
+            if (word == NULL && (out = word = begin_word(words, out)) == NULL) return 0;
+            if (point) out = write_point(out, point);
+            else *out++ = stands;
+            at = write_plain(at, end, &out);
             if (at < end && *at == ' ') {
-                if (!end_word(words)) return 0;
+                if (!end_word(words, word, out)) return 0;
+                word = NULL;
                 at++;
             }
         }
@@ -516,7 +515,8 @@ static int write_words(const byte *at, const byte *end, Words *words)
             Py_END_ALLOW_THREADS
         }
     }
-    if (!end_word(words)) return 0;
+    words->out = out;
+    if (!end_word(words, word, out)) return 0;
     if (words->count <= words->span_end) words->span.end = words->out - words->text;
     return (!words->count || close_block(words)) && close_span(words);
 }
@@ -588,7 +588,7 @@ static PyObject *words(PyObject *module, PyObject *args)
     /* Words have a byte for each of the source at most; 16 are written at once. */
     PyObject *text = PyBytes_FromStringAndSize(NULL, length + 16);
     if (text == NULL) return NULL;
-    words.text = words.out = (byte *)PyBytes_AS_STRING(text);
+    words.text = (byte *)PyBytes_AS_STRING(text);
     const byte *at = (const byte *)PyBytes_AS_STRING(source);
     int done = write_words(at, at + length, &words);
     PyObject *spans = done ? list_spans(&words.spans) : NULL;
