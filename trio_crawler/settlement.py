@@ -100,7 +100,8 @@ class Settlement(msgspec.Struct, frozen=True):
     `outcome` is None for a robots.txt, a sitemap or a probe: `learned` has what was found there.
     `successors` are admitted if they are new. The pages that a sitemap lists are not among them:
     `Frontier.add` admitted them before. `size` is about the bytes of memory that the outcome
-    takes. `repeated` is set for a page that was fetched twice.
+    takes. `repeated` is set for a page that was fetched twice, and `digest` is the SHA-1 of the
+    body of a page, if it is known.
     """
 
     job: Job
@@ -109,3 +110,4 @@ class Settlement(msgspec.Struct, frozen=True):
     learned: Learned | None = None
     size: int = 0
     repeated: Repeated | None = None
+    digest: bytes | None = None

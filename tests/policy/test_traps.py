@@ -54,8 +54,7 @@ class Watch:
         self._recent = set[str]()
 
     def host(self, url: str) -> HostTraps:
-        made = HostTraps(self._traps, by_digest=self._by_digest)
-        return self._hosts.setdefault(authority(url), made)
+        return self._hosts.setdefault(authority(url), HostTraps(self._traps))
 
     def rejection(self, job: Job) -> Reason | None:
         if job.url in self._recent:
@@ -66,7 +65,8 @@ class Watch:
         return reason
 
     def saw(self, url: str, body: bytes, content_type: str) -> str | None:
-        return self.host(url).original(url, body, content_type)
+        digest = sha1(body).digest() if self._by_digest and body else None
+        return self.host(url).original(url, body, content_type, digest)
 
     def led(self, url: str, body: bytes, links: Iterable[str]) -> None:
         self.host(url).record_links(url, body, links)

@@ -304,7 +304,7 @@ class PageHandler:
             found = page.found
             read = found.pointed.size() if isinstance(found, PageLinks) else len(found)
             size += _LINK * read + TARGET * len(page.targets or ())
-        return Settlement(job, page, judged.successors, size=size)
+        return Settlement(job, page, judged.successors, size=size, digest=about.digest)
 
 
 def _used_up(plan: Plan, target: str) -> Fault:

@@ -95,9 +95,12 @@ class Journal:
         """Record that something was added to the batch."""
         self._recorded.set()
 
-    def settle(self, number: int, outcome: Outcome, size: int) -> None:
+    def settle(
+        self, number: int, outcome: Outcome, size: int, digest: bytes | None = None
+    ) -> None:
         """Record the outcome of a URL, of this size, and its records in the streams."""
         self.batch.settled.append((number, time.time(), outcome))
+        self.batch.digests[number] = digest
         for stream in self.streams:
             # Now, since records that are added later belong to another outcome.
             self.batch.writes.append((stream, stream.pop()))
@@ -380,7 +383,7 @@ class UrlIndex:
             if settlement.repeated is not None:
                 row = (number, *astuple(settlement.repeated))
                 self._journal.batch.repeated.append(row)
-            self._journal.settle(number, settlement.outcome, settlement.size)
+            self._journal.settle(number, settlement.outcome, settlement.size, settlement.digest)
         elif isinstance(learned, SitemapRead):
             self._journal.learn(learned, self._taken_back(job).number)
             self._journal.end()

@@ -135,6 +135,8 @@ class SqliteFrontier(Kept):
         self._index = UrlIndex(plan.limits.max_redirects, self._journal)
         queue = partial(make_queue, plan.order, partial(DiskQueue, self._file))
         self.hosts = Hosts(plan, end=self.end, queue=queue, choose=self._choose)
+        # Bodies are compared by what is stored of them.
+        self.hosts.restore_bodies(())
         # While the answers to one set of workers are written, the next set is asked for.
         self._journal.max_at_risk = 2 * plan.workers
         if not (store.resumed or store.walk.number > 1):
@@ -174,8 +176,6 @@ class SqliteFrontier(Kept):
     async def _restore_hosts(self, plan: Plan, past: Statistics) -> None:
         """Restore the rules of the hosts, and what earlier runs used of the page budget."""
         self.hosts.spend(past.pages + past.failures)
-        # Before any host has a record: bodies are compared by what is stored of earlier ones.
-        self.hosts.restore_bodies(())
         clocks = trio.current_time(), time.time()
         found = partial(known_rules, self._journal.store, plan.agent, *clocks)
         for origin, rules in await self._journal.call(found):

@@ -6,7 +6,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha1
 from typing import Self
 
 from trio_crawler.arguments import check_flag, check_number, public
@@ -194,15 +193,13 @@ class HostTraps:
     """The traps of one host: URL counts, patterns, queries, and first bodies.
 
     All URLs are normalised http or https URLs. A body takes 90 bytes of memory, a pattern 100, a
-    URL with several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. With
-    `by_digest` bodies are compared by their SHA-1, which an earlier run can restore. `novelty` is
-    shared by the hosts of a crawl.
+    URL with several parameters 140, and a pattern with thousands of pages up to 0.4 MiB. `novelty`
+    is shared by the hosts of a crawl.
     """
 
     __slots__ = (
         "_asked",
         "_bodies",
-        "_by_digest",
         "_count",
         "_far",
         "_novelty",
@@ -213,11 +210,8 @@ class HostTraps:
         "_yields",
     )
 
-    def __init__(
-        self, traps: Traps, *, by_digest: bool = False, novelty: Novelty | None = None
-    ) -> None:
+    def __init__(self, traps: Traps, *, novelty: Novelty | None = None) -> None:
         self._traps = traps
-        self._by_digest = by_digest
         self._novelty = Novelty() if novelty is None else novelty
         self._count = 0
         # The URLs with a query that were let through.
@@ -277,15 +271,12 @@ class HostTraps:
         """Record a page with a 2xx status; return the URL that it is a copy of, or None.
 
         A copy has the same body as an earlier page of the host, and its links lead to the same
-        pages. Only HTML with a body can be a copy. Of an unchanged page the `digest`, the SHA-1 of
-        its body, is known instead. For every page that is not a copy, call `record_links` too.
+        pages. Only HTML with a body can be a copy. All bodies of a crawl are compared by their
+        `digest`, or none is. For every page that is not a copy, call `record_links` too.
         """
         if not ((body or digest) and self._traps.duplicates and "html" in content_type.lower()):
             return None
         bodies = self._bodies = self._bodies or DuplicateBodies(self._traps.copies)
-        # ▶ The hash of 40 KB takes 10 us, SHA-1 25.
-        if digest is None and self._by_digest:
-            digest = sha1(body, usedforsecurity=False).digest()
         key = hash(digest or body)
         # ▶ Nearly all bodies are new: a call for each takes three times as long.
         first = bodies.first.setdefault(key, url)
@@ -369,7 +360,7 @@ class HostTraps:
     def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
         """Record the URLs and the SHA-1 of HTML pages of earlier runs that were not copies.
 
-        Call it before any other body is recorded, and only with `by_digest`.
+        Call it before any other body is recorded.
         """
         known = self._bodies = self._bodies or DuplicateBodies(self._traps.copies)
         for url, digest in bodies:
@@ -381,14 +372,12 @@ class HostTraps:
 class TrapsByHost:
     """The traps of each host, which all of its ports share.
 
-    With `by_digest` the traps compare SHA-1s of bodies: no more is stored of the pages of earlier
-    runs. `by_name` has those that were asked for, by the name of the host, and with each port.
+    `by_name` has those that were asked for, by the name of the host, and with each port.
     """
 
     def __init__(self, traps: Traps) -> None:
         self._traps = traps
         self._novelty = Novelty()
-        self.by_digest = False
         self.by_name: dict[str, HostTraps] = {}
 
     def of(self, url: str) -> HostTraps:
@@ -399,6 +388,6 @@ class TrapsByHost:
             name = host(url)
             traps = self.by_name.get(name)
             if traps is None:
-                traps = HostTraps(self._traps, by_digest=self.by_digest, novelty=self._novelty)
+                traps = HostTraps(self._traps, novelty=self._novelty)
             self.by_name[name] = self.by_name[authority] = traps
         return traps

@@ -115,7 +115,8 @@ class Hosts:
     that record or None; `disallows` is whether its robots.txt, if that is known, forbids a URL.
     `limit` sets how many requests a host may have in flight. `turns` has the turns of the jobs
     that workers have, by purpose and URL, if their host has a delay or URLs that hang. `ended` is
-    why nothing more is fetched, None until then; `when_ended` is called when that is set. By
+    why nothing more is fetched, None until then; `when_ended` is called when that is set.
+    `by_digest` is whether bodies are compared by their SHA-1, as those of earlier runs are. By
     Trio's clock the time budget is used up at `deadline`. `waiting` is the number of pages and
     checks that wait, `waiting_bytes` the bytes of their URLs and referrers and 100 for each, and
     `retries` the number of their retries. `seeding` tells the task that reads a stream of seeds
@@ -141,6 +142,7 @@ class Hosts:
         self.jobs = JobChannel(self.choose)
         self.ended: Reason | None = None
         self.when_ended: Callable[[], None] = lambda: None
+        self.by_digest = False
         self.deadline = self._wakes = math.inf
         self.waiting = self.waiting_bytes = self.retries = 0
         self.seeding = Seeding()
@@ -448,10 +450,10 @@ class Hosts:
     def restore_bodies(self, bodies: Iterable[tuple[str, bytes]]) -> None:
         """Record the URL and the SHA-1 of each HTML page of earlier runs that was not a copy.
 
-        Call this in every run that resumes a crawl, also without bodies, and before anything else
-        is recorded about a host.
+        Call this before anything else is recorded about a host, also without bodies, in every run
+        of a crawl that may be resumed.
         """
-        self._scheduler.traps.by_digest = True
+        self.by_digest = True
         for start, found in groupby(bodies, key=lambda body: origin(body[0])):
             self.traps(f"{start}/").restore_bodies(found)
 

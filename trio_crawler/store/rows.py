@@ -83,7 +83,6 @@ CHECK_ROW = _row(
 )
 
 _HEADERS = (b"content-type", b"etag", b"last-modified")
-_HEADER_SIZES = frozenset(map(len, _HEADERS))
 _NO_HEADERS = httpx.Headers()
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_INTEGER = 2**63 - 1
@@ -159,8 +158,8 @@ def text_values(page: Page) -> tuple[bytes | None, int | None, bytes | None]:
     A body that is not whole has none, too.
     """
     good = 200 <= page.status < 300 and NOT_WHOLE.isdisjoint(page.flaws)
-    text = page_text(page.body, page.content_type, page.charset) if good else None
-    return (None, None, None) if text is None else text
+    text = good and page_text(page.body, page.content_type, page.charset)
+    return text or (None, None, None)
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:
@@ -168,8 +167,7 @@ def _stored_headers(headers: httpx.Headers) -> list[str | None]:
     found: dict[bytes, str | None] = {}
     # Raw bytes: httpx would decode them by an encoding that it guesses.
     for key, value in headers.raw:
-        if len(key) in _HEADER_SIZES:
-            name = key.lower()
+        if (name := key.lower()) in _HEADERS:
             once = name not in found and len(value) <= LONGEST
             found[name] = value.decode("latin-1") if once else None
     return list(map(found.get, _HEADERS))

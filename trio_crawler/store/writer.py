@@ -42,6 +42,7 @@ class Batch:
       the second fetch, whether its title was another, and the shapes of links that only one had;
     - `settled`, URLs with an outcome: number, time and the outcome, which has the URL, depth and
       referrer of that number;
+    - `digests`, the SHA-1s of the bodies of those that are known, by number;
     - `sitemaps`, finished sitemaps: number (0 if it was not requested), the sitemap (None if it
       redirects), and its entries by seen key;
     - `tried`, URLs that wait for a retry: number and tries made;
@@ -58,6 +59,7 @@ class Batch:
     found: dict[int, dict[str, int]] = field(default_factory=dict)
     repeated: list[tuple[int, bytes, bool, tuple[str, ...]]] = field(default_factory=list)
     settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
+    digests: dict[int, bytes | None] = field(default_factory=dict)
     sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
         default_factory=list
     )
@@ -126,7 +128,7 @@ def write_batch(
         same_as = None
         if isinstance(outcome, Page):
             same_as = unchanged.get(outcome.url) if outcome.status == 304 else None
-            digest, *text = _digests(database, outcome, same_as)
+            digest, *text = _digests(database, outcome, same_as, batch.digests.get(number))
             about = rows.page_values(outcome, fetched, same_as, digest, encode)
             made[_PAGE].append((number, *about, *text))
             if outcome.links or outcome.rejected:
@@ -155,13 +157,13 @@ def write_batch(
             database.execute_many(sql, stored)
 
 
-def _digests(database: Database, page: Page, same_as: int | None) -> Row:
-    """Return the digest of a body; the digest, the size and the blocks of its text.
+def _digests(database: Database, page: Page, same_as: int | None, known: bytes | None) -> Row:
+    """Return the digest of a body, unless it is `known`; digest, size and blocks of its text.
 
     A page that has not changed has those of its content.
     """
     if same_as is None:
-        return rows.body_digest(page), *rows.text_values(page)
+        return known or rows.body_digest(page), *rows.text_values(page)
     sql = "SELECT digest, text_digest, text_size, text_blocks FROM page_ WHERE number = ?"
     return next(iter(database.rows(sql, same_as)), (None, None, None, None))
 
