@@ -101,10 +101,14 @@ def test_a_usual_page_is_not_given_up(text):
     "text",
     [
         "<svg id=a><title>t</title><symbol id=b><path id=c></symbol></svg><svg id=d />",
+        "<svg><!-- <a href=no> --><filter id=a><feFlood></filter></svg><a href=x>",
+        "<math id=a><mrow><mi href=no id=b>x</mi></mrow></math><a href=x>",
+        "<template id=a><a href=no id=b><template></template><script>'</template>'</script>"
+        "<svg><g id=c><use href=no></svg></template><a href=x>",
         "<a href=x><svg><use href=#b></use><use xlink:href=s#c id=e /></svg></a><use href=no>",
     ],
 )
-def test_the_compiled_scanner_reads_icons_of_svg(text):
+def test_the_compiled_scanner_reads_plain_svg_mathml_and_templates(text):
     assert differences(text) == (set(), set(), frozenset())
 
 
@@ -112,7 +116,8 @@ def test_the_compiled_scanner_reads_icons_of_svg(text):
     "text",
     [
         "<svg><a href=x></a></svg>",
-        "<math><mi href=x></math>",
+        "<math><mi><p></math>",
+        "<svg><style>a{b:url(c)}</style></svg>",
         "<svg><p>",
         "<iframe srcdoc='<a href=x>'></iframe>",
     ],

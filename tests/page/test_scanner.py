@@ -74,10 +74,10 @@ def test_a_page_need_not_be_tidy(text):
 @for_each(
     "text",
     [
-        "<svg><title>x</title></svg>",
+        "<svg><title><b>x</b></title></svg>",
         "<svg><a href=x></svg>",
         "<math><![CDATA[x]]></math>",
-        "<template><a href=x></template>",
+        "<template><svg><a href=x></svg></template>",
         "<svg>",
         "<plaintext>",
         "<a href=x rel='no&#102;ollow'>",

@@ -82,6 +82,10 @@ PIECES += re.split(
     <symbol id="y">  </symbol>  <defs>  </desc>  <linearGradient id="l">  <svg><title>t</title>
     <svg><use href=u1></svg>  <svg class=c><desc>d</desc><use id=x href=u2></use></svg>
     <a href=x9><svg><g id=g><use xlink:href="#g"/></g></svg>drawn</a>  <svg\n><use\n href=u3 />
+    <template id=t>  <template><a href=no></template>  <template><svg><g/></svg><script>
+    </template x>  <math id=m><mi id=n>x</mi></math>  <mi>  </mi>  <mtext>  <filter id=o>
+    </filter>
+    <svg><!-- <a href=no> --><feFlood/></svg>  <svg><!--  <math><mo href=no style="a:url(b)">
     <use>  <image href=i>  </use x>  <svg><title>t</title><use href=u4 /><desc>é</desc>""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]

@@ -2,7 +2,7 @@
  *
  * `accelerator.py` says when this is used, and what it saves. Each rule is one of `tokenizer.py`,
  * which names the sections of the HTML Standard. There is no stack of open elements: a page is given
- * up if there is a relevant tag in `template`, SVG or MathML. All reading goes forward and no
+ * up if a `template`, SVG or MathML contains more than they mostly do. All reading goes forward and no
  * function calls itself, so the time is linear for every page.
  *
  * This is not of the limited API, which shows the characters of a str only by way of an encoder:
@@ -64,11 +64,15 @@ static const char *const TOLD[] = {
     "input", "link", "meta", "noembed", "noframes", "object", "script", "source", "style",
     "textarea", "title", "track", "video", "xmp", NULL,
 };
-/* The elements of a plain SVG that point nowhere, and have no HTML inside. */
+/* The elements of plain SVG and MathML that point nowhere. HTML may be in some, but hardly ever is. */
 static const char *const SHAPES[] = {
-    "path", "g", "circle", "rect", "line", "polygon", "polyline", "ellipse", "text", "tspan",
-    "symbol", "defs", "stop", "lineargradient", "radialgradient", "clippath", "mask", "title", "desc",
-    NULL,
+    "path", "g", "circle", "rect", "line", "polygon", "polyline", "ellipse", "text", "tspan", "symbol",
+    "defs", "stop", "lineargradient", "radialgradient", "clippath", "mask", "title", "desc", "pattern",
+    "marker", "filter", "feblend", "fecolormatrix", "fecomposite", "fedropshadow", "feflood",
+    "fegaussianblur", "femerge", "femergenode", "feoffset", "set", "animate", "animatemotion",
+    "animatetransform", "textpath", "mi", "mn", "mo", "mrow", "msub", "msup", "msubsup", "mfrac", "mspace",
+    "mtext", "mstyle", "ms", "mover", "munder", "munderover", "msqrt", "mroot", "mtable", "mtr", "mtd",
+    "mpadded", "mphantom", "menclose", "merror", "mmultiscripts", "semantics", "annotation", NULL,
 };
 
 typedef struct {
@@ -335,6 +339,9 @@ static void add_link(Page *page, const Tag *tag)
     page->given_up |= page->count >= page->max_links;
 }
 
+static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, const byte *at);
+static const byte *template_end(Page *page, const byte *at);
+
 /* Use a tag that ends at `at`; return where the next text begins. */
 static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *at)
 {
@@ -348,8 +355,11 @@ static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *
     page->tags++;
     page->given_up |= page->context != OTHER;
     if (name >= TEMPLATE) {
-        page->given_up |= name == PLAINTEXT;
-        if (name == TEMPLATE || !tag->empty) page->context = name;
+        Page hidden = {.end = page->end, .given_up = 1}; /* it takes no row */
+        const byte *after = name == TEMPLATE ? template_end(page, at) : tell_foreign(&hidden, tag, at, at);
+        page->given_up |= name == PLAINTEXT || (name == TEMPLATE && after == NULL);
+        if (after != NULL) at = after;
+        else if (!tag->empty) page->context = name;
     } else if (name >= TITLE) {
         const byte *content = at;
         at = raw_text_end(page, name, content);
@@ -435,40 +445,64 @@ static void add_place(Page *page, const byte *start, Span value, const byte *con
         add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content});
 }
 
-/* Add what a plain SVG points to, and its places; return where it ends, NULL if it is not plain. */
-static const byte *tell_svg(Page *page, const Tag *svg, const byte *start, const byte *at)
+/* Add what a plain SVG or MathML points to, and its places; return where it ends, NULL if it is not plain. */
+static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, const byte *at)
 {
     const byte *end = page->end, *content = at;
-    int has_use = 0;
-    if (svg->rare) return NULL;
-    add_place(page, start, svg->id, at);
-    if (svg->empty) return at;
+    const char *name = NAME[identify(root->name)];
+    int has_use = 0, is_svg = *name == 's';
+    if (root->rare) return NULL;
+    add_place(page, start, root->id, at);
+    if (root->empty) return at;
     while ((at = find(at, end, '<')) != NULL) {
         const byte *less = at;
         int closing = at + 1 < end && at[1] == '/';
         Tag tag;
         at += 1 + closing;
-        if (at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
+        if (begins(at, end, "!--") && (at = markup_end(less, end)) != NULL) continue;
+        if (at == NULL || at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
         if (tag.rare) return NULL;
-        if (closing && is_word(tag.name, "svg")) {
+        if (closing && is_word(tag.name, name)) {
             if (has_use) add_row(page, (Row){AROUND, less, less, less, at, at, at});
             return at;
         }
-        if (is_word(tag.name, "use")) {
+        if (is_svg && is_word(tag.name, "use")) {
             if (closing) continue;
             if (!has_use++)
                 add_row(page, (Row){AROUND, start, start, start, content, content, content});
             add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at});
             continue;
         }
+        if (index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
         if (!closing && (is_word(tag.name, "title") || is_word(tag.name, "desc"))) {
-            /* There may be HTML inside, but hardly ever is. */
-            const byte *next = find(at, end, '<');
+            const byte *next = is_svg ? find(at, end, '<') : NULL;
             if (next == NULL || !begins(next, end, "</")) return NULL;
-        } else if (index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
+        }
         if (!closing) add_place(page, less, tag.id, at);
     }
     return NULL;
+}
+
+/* Return where a `template` ends, whose content is hidden; NULL if there is more than plain SVG in it. */
+static const byte *template_end(Page *page, const byte *at)
+{
+    Page hidden = {.end = page->end, .given_up = 1}; /* it takes no row */
+    for (int depth = 1; depth > 0 && at != NULL;) {
+        byte next;
+        int closing;
+        const byte *less = next_less(at, page->end, &next, &closing);
+        if (less == NULL || depth > 16 || ++page->tags >= MAX_TAGS) return NULL;
+        if (closing || is_letter(next)) {
+            Tag tag;
+            at = read_tag(less + 1 + closing, page->end, &tag);
+            Name name = at == NULL ? OTHER : identify(tag.name);
+            if (name == TEMPLATE) depth += closing ? -1 : 1;
+            else if (name >= TEMPLATE) at = closing || name == PLAINTEXT ? NULL : tell_foreign(&hidden, &tag, less, at);
+            else if (name >= TITLE && !closing) at = raw_text_end(page, name, at);
+        } else
+            at = next == '!' || next == '?' || next == '/' ? markup_end(less, page->end) : less + 1;
+    }
+    return at;
 }
 
 /* Add what a start tag may point to, and its places; return where the next text begins. */
@@ -483,11 +517,11 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
     if (row.name != IRRELEVANT) row.name += POINTING;
     Name name = identify(tag->name);
     if (name == BASE && page->base.start == NULL) page->base = tag->href;
-    if (name == TEMPLATE || name == MATH || name == PLAINTEXT) {
-        page->given_up = 1;
-    } else if (name == SVG) {
-        at = tell_svg(page, tag, start, at);
-        page->given_up |= at == NULL;
+    if (name == SVG || name == MATH) {
+        at = tell_foreign(page, tag, start, at);
+    } else if (name >= TEMPLATE) {
+        at = name == TEMPLATE && !tag->rare ? template_end(page, at) : NULL;
+        if (at != NULL) add_place(page, start, tag->id, at);
     } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
         if (tag->href.start != NULL)
             add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at, at});
@@ -500,6 +534,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         if (name == TITLE && page->title.start == NULL) page->title = (Span){row.content, at};
         add_row(page, row);
     }
+    page->given_up |= at == NULL;
     return at;
 }
 
@@ -1054,9 +1089,9 @@ static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Spa
     PyObject *known = to->home == NULL ? NULL : recalled(all->elements, key);
     if (known != NULL || PyErr_Occurred()) return known;
     PyObject *home = to->home == NULL ? Py_None : to->home;
-    Span source = {row->begin, row->end};
+    PyObject *source = substring(NULL, page, (Span){row->begin, row->end});
     PyObject *element = PyObject_CallFunction(all->element, "ONNN", home, name_of(NULL, page, row, told),
-                                              substring(NULL, page, source), substring(NULL, page, content));
+                                              source, substring(NULL, page, content));
     if (element == NULL || to->home == NULL) return element;
     to->room -= PyBytes_GET_SIZE(key) + PyUnicode_GET_LENGTH(home);
     if (PyBytes_GET_SIZE(key) <= to->longest) {
@@ -1071,7 +1106,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
 {
     if (row->name == AROUND) return 0;
     PyObject *key, *value = NULL, *item = NULL;
-    int done = -1; /* or 0 if there is a rest, or 1 */
+    int done = -1; /* 0 if it goes to the rest */
     if (row->name == USUAL || row->name == PLACE) {
         Span text = {row->begin, row->end};
         int joins = row->name == USUAL && to->home != NULL, encoded = find(text.start, text.end, '&') != NULL;
@@ -1162,45 +1197,11 @@ static PyObject *targets(PyObject *module, PyObject *args)
     return result;
 }
 
-PyDoc_STRVAR(tags_doc,
-"tags(text, ends=None, lines=None, /)\n--\n\n"
-"Return the start tags of a page that may point somewhere, and its places, as `start_tags` does.\n\n"
-"A usual link has the name \"\" and the place of its href, an id or name the name \"#\" and its own\n"
-"place. With the frozenset `ends`, usual links that are plain and end otherwise are left out, and\n"
-"places; with these in `lines`, too, other tags without any of them; with an empty set, all links\n"
-"and the elements that matter for an attribute that any may have. None for a page that another\n"
-"reader must read: one with a template, MathML, plaintext, or an SVG that has more than shapes.");
-
-PyDoc_STRVAR(scan_doc,
-"scan(body, decode, max_links, own='', home='', root=0, known={}, shared={},\n"
-"     longest=0, most=0, other=None, room=0, /)\n--\n\n"
-"Return whether there are URLs in place of hrefs; the distinct hrefs of links, and those of nofollow\n"
-"links; the first base, the first title.\n\n"
-"The body is in UTF-8. Fragments are cut. `decode` decodes a href with references and cuts its\n"
-"fragment. None for a page that another reader must read: one with a relevant tag in a template,\n"
-"SVG or MathML, with `max_links` links, or with an invalid byte.\n\n"
-"There are URLs with the page's `own` and what `urls.joining` returns; but not if there is a base, or\n"
-"a href that is no URL, or if the URLs have more than `room` characters.");
-
-PyDoc_STRVAR(targets_doc,
-"targets(body, decode, element, elements, own='', home='', root=0, known={}, shared={},\n"
-"        longest=0, most=0, other=None, room=0, /)\n--\n\n"
-"Return the URLs of the usual links of a page in UTF-8, each with the set of its fragments or None; by\n"
-"their sources the other hrefs, decoded, and elements, each with the number of URLs before it; the\n"
-"places, as a set; the first base, the first title; and an outline: a page with the tags but each `a`\n"
-"and `area`, a NUL, and one with these and the texts of links, at their lines and columns. If there\n"
-"is a base one page has it all. None for the pages as of `tags`.\n\n"
-"There are URLs with what `scan` needs to make them, and without a base. `decode` decodes a value with\n"
-"references. `element` returns what an element points to by the directory of the page, None if there are\n"
-"no URLs, its name, its attributes and the content of a `style`; an empty tuple if that is nothing, and\n"
-"None if another reader must read the page; `elements` keeps this for the next pages. Other hrefs are\n"
-"those without a URL, with a fragment that is not simple, and of data: and javascript:. None, too, if\n"
-"the URLs may have more than `room` characters.");
-
+/* `_scan.pyi` says what these take and return. */
 static PyMethodDef methods[] = {
-    {"scan", scan, METH_VARARGS, scan_doc},
-    {"tags", tags, METH_VARARGS, tags_doc},
-    {"targets", targets, METH_VARARGS, targets_doc},
+    {"scan", scan, METH_VARARGS, NULL},
+    {"tags", tags, METH_VARARGS, NULL},
+    {"targets", targets, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,3 +1,9 @@
+"""The compiled scanner of links: what its functions take and return.
+
+Each returns None for a page that another reader must read: one with `plaintext`, with SVG, MathML
+or a `template` that contains more than they mostly do, or with more tags than are read.
+"""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -5,7 +11,15 @@ from trio_crawler.page.accelerator import Pointing
 
 def tags(
     text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
-) -> list[tuple[str, int, int, int, int, int, bool]] | None: ...
+) -> list[tuple[str, int, int, int, int, int, bool]] | None:
+    """Return the start tags of a page that may point somewhere, and its places, as `start_tags`.
+
+    A usual link has the name "" and the place of its href, an id or name the name "#" and its own
+    place. With `ends`, usual links that are plain and end otherwise are left out, and places; with
+    these in `lines`, too, other tags without any of them; with an empty set, all links, and the
+    elements that matter for an attribute that any may have.
+    """
+
 def targets(
     body: bytes,
     decode: Callable[[str], str],
@@ -13,7 +27,25 @@ def targets(
     elements: dict[bytes, Any],
     /,
     *joining: object,
-) -> Pointing | None: ...
+) -> Pointing | None:
+    """Return what a page in UTF-8 points to, and an outline of it.
+
+    - the URLs of its usual links, each with the set of its fragments or None
+    - by their sources the other hrefs, decoded, and elements, each with the number of URLs before
+      it: hrefs without a URL, with a fragment that is not simple, and long ones of data: and
+      javascript:
+    - the places, the first base, the first title
+    - a page with the tags but each `a` and `area`, a NUL, and one with these and the texts of
+      links, at their lines and columns; if there is a base, one page has it all
+
+    There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
+    `decode` decodes a value with references. `element` returns what an element points to, by the
+    directory of the page (None if there are no URLs), its name, its attributes and the content of
+    a `style`: an empty tuple if that is nothing, and None if another reader must read the page.
+    `elements` keeps this for the next pages. None, too, if the URLs may have more than `room`
+    characters.
+    """
+
 def scan(
     body: bytes,
     decode: Callable[[str], str],
@@ -28,4 +60,13 @@ def scan(
     other: Callable[[str, str], str] = ...,
     room: int = ...,
     /,
-) -> tuple[bool, list[str], list[str], str | None, str | None] | None: ...
+) -> tuple[bool, list[str], list[str], str | None, str | None] | None:
+    """Return the links of a page in UTF-8, without their fragments.
+
+    That is whether there are URLs in place of hrefs; the distinct hrefs of links, and those of
+    nofollow links; the first base, the first title. `decode` decodes a href with references and
+    cuts its fragment. None, too, with `max_links` links or an invalid byte.
+
+    There are URLs with the page's `own` and what `urls.joining` returns; but not if there is a
+    base, or a href that is no URL, or if the URLs have more than `room` characters.
+    """

@@ -6,8 +6,8 @@ has no places or spellings. The tokenizer takes 1.24 ms with these and the texts
 page makes it quadratic. On the 1,540 pages of python3-doc, sqlite3-doc and apache2-doc both find
 the same; where tags are misnested, the tree repeats a link.
 
-A scan gives a page up that has MathML, or SVG with more than shapes and `use`: `read_links` and
-`fragments.read_targets` read such a page.
+A scan gives a page up whose SVG, MathML or `template` contains more than they mostly do:
+`read_links` and `fragments.read_targets` read such a page.
 """
 
 from __future__ import annotations
