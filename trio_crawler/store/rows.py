@@ -145,21 +145,17 @@ def link_values(page: Page, encode: EncodeJson, numbers: Mapping[str, int]) -> V
     return encode(links) if links else None, encode(rejected) if rejected else None
 
 
-def body_digest(page: Page) -> bytes | None:
-    """Return the SHA-1 of a body; None if it is empty, or not whole."""
-    if not page.body or not NOT_WHOLE.isdisjoint(page.flaws):
-        return None
-    return hashlib.sha1(page.body, usedforsecurity=False).digest()
+def digests(page: Page, known: bytes | None) -> Values:
+    """Return the SHA-1 of a body, unless it is `known`; digest, size and blocks of its text.
 
-
-def text_values(page: Page) -> tuple[bytes | None, int | None, bytes | None]:
-    """Return digest, size and blocks of the text of a good page, None for each if it has none.
-
-    A body that is not whole has none, too.
+    Each is None if there is none, or if the body is not whole; only a good page has a text.
     """
-    good = 200 <= page.status < 300 and NOT_WHOLE.isdisjoint(page.flaws)
+    if not page.body or not NOT_WHOLE.isdisjoint(page.flaws):
+        return (None, None, None, None)
+    good = 200 <= page.status < 300
     text = good and page_text(page.body, page.content_type, page.charset)
-    return text or (None, None, None)
+    known = known or hashlib.sha1(page.body, usedforsecurity=False).digest()
+    return known, *(text or (None, None, None))
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:

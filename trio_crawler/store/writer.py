@@ -163,7 +163,7 @@ def _digests(database: Database, page: Page, same_as: int | None, known: bytes |
     A page that has not changed has those of its content.
     """
     if same_as is None:
-        return known or rows.body_digest(page), *rows.text_values(page)
+        return rows.digests(page, known)
     sql = "SELECT digest, text_digest, text_size, text_blocks FROM page_ WHERE number = ?"
     return next(iter(database.rows(sql, same_as)), (None, None, None, None))
 
