@@ -102,6 +102,7 @@ def test_a_usual_page_is_not_given_up(text):
     [
         "<svg id=a><title>t</title><symbol id=b><path id=c></symbol></svg><svg id=d />",
         "<svg><!-- <a href=no> --><filter id=a><feFlood></filter></svg><a href=x>",
+        "<svg><metadata><r:d href=no></r:d></metadata><style id=a>b{c:d}</style></svg><a href=x>",
         "<math id=a><mrow><mi href=no id=b>x</mi></mrow></math><a href=x>",
         "<template id=a><a href=no id=b><template></template><script>'</template>'</script>"
         "<svg><g id=c><use href=no></svg></template><a href=x>",

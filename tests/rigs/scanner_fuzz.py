@@ -86,6 +86,8 @@ PIECES += re.split(
     </template x>  <math id=m><mi id=n>x</mi></math>  <mi>  </mi>  <mtext>  <filter id=o>
     </filter>
     <svg><!-- <a href=no> --><feFlood/></svg>  <svg><!--  <math><mo href=no style="a:url(b)">
+    <svg><style id=z>a{b:c}</style></svg>  <svg><style>@import 'o';  <metadata>  <rdf:a href=no>
+    <svg><style>a{b:url(v)}</style></svg>  </rdf:a>  </style x  <svg><style>a{b:\\75rl(w)}</style>
     <use>  <image href=i>  </use x>  <svg><title>t</title><use href=u4 /><desc>é</desc>""",
 )
 PIECES += [" ", "\t", "\n", "\f", "\r", "\r\n", "  ", "\v", "\xa0"]

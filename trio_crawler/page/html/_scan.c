@@ -67,9 +67,9 @@ static const char *const TOLD[] = {
 /* The elements of plain SVG and MathML that point nowhere. HTML may be in some, but hardly ever is. */
 static const char *const SHAPES[] = {
     "path", "g", "circle", "rect", "line", "polygon", "polyline", "ellipse", "text", "tspan", "symbol",
-    "defs", "stop", "lineargradient", "radialgradient", "clippath", "mask", "title", "desc", "pattern",
-    "marker", "filter", "feblend", "fecolormatrix", "fecomposite", "fedropshadow", "feflood",
-    "fegaussianblur", "femerge", "femergenode", "feoffset", "set", "animate", "animatemotion",
+    "defs", "style", "stop", "lineargradient", "radialgradient", "clippath", "mask", "title", "desc",
+    "pattern", "marker", "filter", "feblend", "fecolormatrix", "fecomposite", "fedropshadow", "feflood",
+    "fegaussianblur", "femerge", "femergenode", "feoffset", "set", "animate", "animatemotion", "metadata",
     "animatetransform", "textpath", "mi", "mn", "mo", "mrow", "msub", "msup", "msubsup", "mfrac", "mspace",
     "mtext", "mstyle", "ms", "mover", "munder", "munderover", "msqrt", "mroot", "mtable", "mtr", "mtd",
     "mpadded", "mphantom", "menclose", "merror", "mmultiscripts", "semantics", "annotation", NULL,
@@ -473,10 +473,12 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
             add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at});
             continue;
         }
-        if (index_in(SHAPES, tag.name) == IRRELEVANT) return NULL;
-        if (!closing && (is_word(tag.name, "title") || is_word(tag.name, "desc"))) {
+        int is_style = is_word(tag.name, "style");
+        if (index_in(SHAPES, tag.name) == IRRELEVANT && !find(tag.name.start, tag.name.end, ':')) return NULL;
+        if (!closing && (is_style || is_word(tag.name, "title") || is_word(tag.name, "desc"))) {
             const byte *next = is_svg ? find(at, end, '<') : NULL;
             if (next == NULL || !begins(next, end, "</")) return NULL;
+            if (is_style && (find(at, next, '@') || may_point((Span){at, next}))) return NULL;
         }
         if (!closing) add_place(page, less, tag.id, at);
     }
@@ -497,7 +499,8 @@ static const byte *template_end(Page *page, const byte *at)
             at = read_tag(less + 1 + closing, page->end, &tag);
             Name name = at == NULL ? OTHER : identify(tag.name);
             if (name == TEMPLATE) depth += closing ? -1 : 1;
-            else if (name >= TEMPLATE) at = closing || name == PLAINTEXT ? NULL : tell_foreign(&hidden, &tag, less, at);
+            else if (name > TEMPLATE)
+                at = closing || name == PLAINTEXT ? NULL : tell_foreign(&hidden, &tag, less, at);
             else if (name >= TITLE && !closing) at = raw_text_end(page, name, at);
         } else
             at = next == '!' || next == '?' || next == '/' ? markup_end(less, page->end) : less + 1;
