@@ -234,7 +234,7 @@ class About(msgspec.Struct, frozen=True):
 
     `reason` is why no new link of the page is followed, None if links are followed. `successors`
     has the job for the canonical URL if that is new. `traps` are the traps of the host, None if
-    the plan has none, and `digest` the SHA-1 of the body, None if nobody has needed it.
+    the plan has none, and `digest` the SHA-1 of the body, None unless it was needed.
     """
 
     canonical: str | None
