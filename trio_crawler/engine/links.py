@@ -293,10 +293,10 @@ class Links:
         # After a 304 only the SHA-1 of the body is known.
         digest, body = facts.digest, response.body
         whole = digest or (response.status < 300 and response.flaw is None)
-        if body and whole and self._frontier.hosts.by_digest:
-            # ▶ The hash of 40 KB takes 10 us, SHA-1 25, and that is stored.
-            digest = sha1(body, usedforsecurity=False).digest()
         if traps is not None and whole:
+            if body and self._frontier.hosts.by_digest and "html" in facts.content_type:
+                # ▶ The hash of 40 KB takes 10 us, SHA-1 25, and that is stored.
+                digest = sha1(body, usedforsecurity=False).digest()
             original = traps.original(job.url, body, facts.content_type, digest)
         if original is not None and self._folding.is_alias(original, job.url):
             # This is the canonical page; its copy came first.

@@ -100,7 +100,8 @@ class Journal:
     ) -> None:
         """Record the outcome of a URL, of this size, and its records in the streams."""
         self.batch.settled.append((number, time.time(), outcome))
-        self.batch.digests[number] = digest
+        if digest is not None:
+            self.batch.digests[number] = digest
         for stream in self.streams:
             # Now, since records that are added later belong to another outcome.
             self.batch.writes.append((stream, stream.pop()))

@@ -88,9 +88,6 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_INTEGER = 2**63 - 1
 _encoder = msgspec.json.Encoder()
 
-# NULL for SQLite. ▶ To bind it takes 0.05 us, and None 0.3: `sqlite3` looks for an adapter.
-NULL = float("nan")
-
 
 def to_json(value: Any) -> str:
     """Return a value as JSON. Raises UnicodeEncodeError for a lone surrogate."""
@@ -118,24 +115,24 @@ def page_values(
         page.seconds,
         len(page.rejected),
         page.links_beyond,
-        same_as or NULL,
+        same_as,
         digest,
         page.content_type,
         page.charset,
-        NULL if page.title is None else page.title,
+        page.title,
         media,
         etag,
         last_modified,
-        NULL if page.canonical is None else page.canonical,
-        NULL if page.duplicate_of is None else page.duplicate_of,
-        encode(page.robots) if page.robots else NULL,
-        encode(page.flaws) if page.flaws else NULL,
-        NULL if page.folded_into is None else page.folded_into,
+        page.canonical,
+        page.duplicate_of,
+        encode(page.robots) if page.robots else None,
+        encode(page.flaws) if page.flaws else None,
+        page.folded_into,
     )
 
 
 def link_values(page: Page, encode: EncodeJson, numbers: Mapping[str, int]) -> Values:
-    """Return the links and the rejected links of a page, NULL for none.
+    """Return the links and the rejected links of a page, None for none.
 
     Links that have one of the `numbers` are stored as that.
     """
@@ -145,20 +142,20 @@ def link_values(page: Page, encode: EncodeJson, numbers: Mapping[str, int]) -> V
         anchor = page.anchors.get
         links = list(zip(links, map(anchor, page.links), strict=True))
         rejected = [(url, reason, anchor(url)) for url, reason in rejected]
-    return encode(links) if links else NULL, encode(rejected) if rejected else NULL
+    return encode(links) if links else None, encode(rejected) if rejected else None
 
 
 def digests(page: Page, known: bytes | None) -> Values:
     """Return the SHA-1 of a body, unless it is `known`; digest, size and blocks of its text.
 
-    Each is NULL if there is none, or if the body is not whole; only a good page has a text.
+    Each is None if there is none, or if the body is not whole; only a good page has a text.
     """
     if not page.body or not NOT_WHOLE.isdisjoint(page.flaws):
-        return (NULL, NULL, NULL, NULL)
+        return (None, None, None, None)
     good = 200 <= page.status < 300
     text = good and page_text(page.body, page.content_type, page.charset)
     known = known or hashlib.sha1(page.body, usedforsecurity=False).digest()
-    return known, *(text or (NULL, NULL, NULL))
+    return known, *(text or (None, None, None))
 
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:

@@ -59,7 +59,7 @@ class Batch:
     found: dict[int, dict[str, int]] = field(default_factory=dict)
     repeated: list[tuple[int, bytes, bool, tuple[str, ...]]] = field(default_factory=list)
     settled: list[tuple[int, float, Outcome]] = field(default_factory=list)
-    digests: dict[int, bytes | None] = field(default_factory=dict)
+    digests: dict[int, bytes] = field(default_factory=dict)
     sitemaps: list[tuple[int, Sitemap | None, list[tuple[str, Listing]]]] = field(
         default_factory=list
     )
@@ -129,9 +129,8 @@ def write_batch(
         if isinstance(outcome, Page):
             same_as = unchanged.get(outcome.url) if outcome.status == 304 else None
             digest, *text = _digests(database, outcome, same_as, batch.digests.get(number))
-            made[_PAGE].append(
-                (number, *rows.page_values(outcome, fetched, same_as, digest, encode), *text)
-            )
+            about = rows.page_values(outcome, fetched, same_as, digest, encode)
+            made[_PAGE].append((number, *about, *text))
             if outcome.links or outcome.rejected:
                 named = batch.found.get(number, {})
                 made[_LINKS].append((number, *rows.link_values(outcome, encode, named)))
@@ -180,11 +179,8 @@ def _admitted(
     priority: float | None,
 ) -> Row:
     """Return the row of a new URL, with its referrer as a URL or as a number."""
-    where = (rows.NULL, referrer) if isinstance(referrer, int) else (referrer, rows.NULL)
-    return (
-        *(number, url, purpose, depth, redirects),
-        *(rows.NULL if priority is None else priority, *where, walk, 0, 0),
-    )
+    where = (None, referrer) if isinstance(referrer, int) else (referrer, None)
+    return (number, url, purpose, depth, redirects, priority, *where, walk, 0, 0)
 
 
 def _sitemap(sitemap: Sitemap, encode: rows.EncodeJson) -> Row:

@@ -233,7 +233,7 @@ class Scan(NamedTuple):
     `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, and `others` the
     rest: the kinds of all other elements, and what is malformed. References are not decoded in the
     `title`. `outline` has all this and the texts of links in UTF-8, for `read_outline`. It is
-    empty if the page was read in Python. With `is_usual` no URL is one of data: or javascript:.
+    empty if the page was read in Python. With `is_usual` no URL or href is to be shortened.
     """
 
     links: Urls
@@ -270,25 +270,22 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     # The links that are no URLs yet, each with the number of URLs before it; what else depends on
     # the page.
     inside: list[tuple[int, _Value]] = []
-    others: list[tuple[LinkKind, _Value, bool]] = []
+    own: list[tuple[LinkKind, _Value, bool]] = []
     for at, found in rest.values():
         if isinstance(found, str):
             inside.append((at, _target(found, home if alike else None)))
             continue
         for each in found.own:
             if each[0] is not LinkKind.A or each[2]:
-                others.append(each)
+                own.append(each)
             else:
                 inside.append((at, each[1]))
-        for kind, target, fragment in found.others:
-            if fragment:
-                pointed.add(kind, (target, fragment, False))
-            else:
-                pointed.kinds.setdefault(kind, {}).setdefault(target)
+        for kind, target in found.others:
+            pointed.add(kind, target)
         places.update(found.places)
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
     by_value: dict[str, Target] = {}
-    if unresolved := [each[1] for each in (*inside, *others) if isinstance(each[1], str)]:
+    if unresolved := [each[1] for each in (*inside, *own) if isinstance(each[1], str)]:
         by_value = link_targets.resolve(unresolved, start, encoding, whole=True)
         if len(by_value) < len(set(unresolved)):
             return None
@@ -300,10 +297,10 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         done = at
         pointed.add(LinkKind.A, by_value[value] if isinstance(value, str) else value, links)
     link_targets.merge(links, known[done:])
-    for kind, value, is_nofollow in others:
+    for kind, value, is_nofollow in own:
         end = by_value[value] if isinstance(value, str) else value
         pointed.add(kind, end, nofollow if is_nofollow else None)
-    is_usual = not (inside or others)
+    is_usual = not (inside or own)
     return Scan(links, nofollow, pointed, places, start, title, outline, is_usual)
 
 
@@ -347,11 +344,11 @@ class Pointing(NamedTuple):
     """What one element points to.
 
     `own` are the kinds, targets and rel=nofollow of what depends on the page, and of all links: a
-    target is as written unless it is known; `others` the kinds, URLs and fragments of the rest.
+    target is as written unless it is known; `others` the kinds and targets of the rest.
     """
 
     own: tuple[tuple[LinkKind, _Value, bool], ...]
-    others: tuple[tuple[LinkKind, str, str], ...]
+    others: tuple[tuple[LinkKind, Target], ...]
     places: tuple[str, ...]
 
 
@@ -387,13 +384,13 @@ def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tu
                 found.append((kind, value, nofollow))
         places = given.get("id", ""), given.get("name", "") if name == "a" else ""
     own: list[tuple[LinkKind, _Value, bool]] = []
-    others: list[tuple[LinkKind, str, str]] = []
+    others: list[tuple[LinkKind, Target]] = []
     for kind, value, nofollow in found:
         target = _target(value, home)
         if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
             own.append((kind, target, nofollow and kind is LinkKind.A))
         else:
-            others.append((kind, target[0], target[1]))
+            others.append((kind, target))
     names = tuple(map(entities.in_attribute, filter(None, places)))
     return Pointing(tuple(own), tuple(others), names) if own or others or names else ()
 
