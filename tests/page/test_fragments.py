@@ -15,9 +15,9 @@ from sites import by_lexbor
 
 from trio_crawler.page import accelerator, fragments
 from trio_crawler.page.fragments import (
-    fragment_keys,
     has_place,
     key_of,
+    names_of,
     places_of,
     read_targets,
 )
@@ -117,11 +117,9 @@ def test_a_range_of_lines_names_its_first_and_its_last_line(fragment, found):
     assert names("<i id=3></i><i id=17></i><i id=L4></i><i id=L5></i>", fragment) is found
 
 
-def test_a_wanted_fragment_has_at_most_four_keys_of_64_bits():
-    keys = fragment_keys("%C3%A9")
-    assert len(keys) == 4
-    assert all(0 <= key < 1 << 64 for key in keys)
-    assert len(fragment_keys("plain")) == 2
+def test_a_fragment_may_name_at_most_four_places():
+    assert names_of("%C3%A9") == ("%C3%A9", "\xe9", "user-content-%C3%A9", "user-content-\xe9")
+    assert names_of("plain") == ("plain", "user-content-plain")
 
 
 def test_keys_are_the_same_in_each_run():
@@ -175,7 +173,7 @@ def test_places_are_those_of_the_tree_of_lexbor(text):
 @given(st.text(max_size=200), st.booleans())
 def test_no_text_raises(text, xml):
     assert read_targets(text, xml=xml) is not None
-    assert len(fragment_keys(text)) <= 4
+    assert len(names_of(text)) <= 4
 
 
 def test_ids_as_long_as_pages_are_not_kept():

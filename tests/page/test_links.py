@@ -483,6 +483,7 @@ def test_the_links_of_a_crawl_are_among_them(text):
 
 HREFS = "x ./x ../x /x //x x/ x/. x/.. . .. #f x#f x#a/x y/x?q ?x a\\x %78 X:x é/x http:x".split()
 HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny"]
+HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b"]
 
 
 @settings(max_examples=300)
@@ -500,6 +501,9 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
     for wanted in {link.url for link in every} | {"http://other.test/x"}:
         found = read_links(text, URL, wanted={wanted: None}).links
         assert found == [link for link in every if link.url == wanted]
+        for name in {link.fragment for link in every}:
+            found = read_links(text, URL, wanted={wanted: {name}}).links
+            assert found == [link for link in every if link[:3:2] == (wanted, name)]
 
 
 @for_each(

@@ -211,8 +211,7 @@ class LinkCheck:
                         }
                     first, why = not marks[number], rejected.get(number, "")
                     if (judged := bad.get((kind, number, why))) is None:
-                        link = Link(urls[number], LinkKind(kind))
-                        judged = self._judged(page, link, number, why, told)
+                        judged = self._judged(page, kind, number, why, told)
                         if judged[1]:
                             bad[kind, number, why] = judged
                     skipped, here = judged
@@ -341,15 +340,18 @@ class LinkCheck:
         return _Path(numbers, hops, has_fragment)
 
     def _judged(
-        self,
-        page: str,
-        link: Link,
-        number: int,
-        rejected: str,
-        told: set[int],
+        self, page: str, kind: str, number: int, rejected: str, told: set[int]
     ) -> tuple[tuple[str, str] | None, list[Finding]]:
         """Return why a link was not checked, else None, and its findings but for a fragment."""
-        url, kind = link.url, link.kind
+        usual = self._ledger.usual(number)
+        end = self._ends.get(usual)
+        if rejected == Reason.OTHER_SITE and not (
+            end or self._fine[usual] or kind == LinkKind.FORM
+        ):
+            # Most links that are looked at: nothing else is made for these.
+            return (LinkKind(kind), rejected), []
+        url = self._ledger.urls.urls[number]
+        link = Link(url, LinkKind(kind))
         if rejected == Reason.BAD_URL:
             return None, [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
         if not is_web(url):
@@ -360,9 +362,7 @@ class LinkCheck:
                 return None, list(self._coded(page, link, code, detail=detail))
             return (scheme, Reason.OTHER_SCHEME), []
         if kind == LinkKind.FORM:
-            return (kind, _NO_REQUEST), []
-        usual = self._ledger.usual(number)
-        end = self._ends.get(usual)
+            return (link.kind, _NO_REQUEST), []
         skipped: str | None = None
         if end is None:
             skipped = None if self._fine[usual] else rejected
@@ -372,7 +372,7 @@ class LinkCheck:
             return None, list(self._found(page, link, usual, told))
         # Without it a search engine sees another page than its readers.
         hidden = skipped == Reason.ROBOTS and kind in (LinkKind.STYLE, LinkKind.SCRIPT)
-        return (kind, skipped), list(self._coded(page, link, Reason.ROBOTS)) if hidden else []
+        return (link.kind, skipped), list(self._coded(page, link, Reason.ROBOTS)) if hidden else []
 
     def _coded(
         self, page: str, link: Link, code: Reason | Defect, **about: Any

@@ -682,6 +682,14 @@ static Span plain_end(Span href)
     return at == href.start || (last < end && *last == '.') ? none : (Span){last, end};
 }
 
+/* Whether the URL Standard changes nothing in a fragment. */
+static int is_simple_fragment(Span text)
+{
+    for (const byte *at = text.start; at < text.end; at++)
+        if (*at <= ' ' || *at > '~' || *at == '"' || *at == '<' || *at == '>' || *at == '`') return 0;
+    return 1;
+}
+
 /* Whether a tag may point to a URL with one of the ends, each in a line of its own.
  *
  * A URL may be written without its end if there is a reference, an escape or a control. */
@@ -714,11 +722,14 @@ static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject 
         return lines.start == NULL || !strcmp(name, "base") || !strcmp(name, "style") ||
                may_end(source, lines);
     }
-    Span end = plain_end(source);
-    if (end.start == NULL || lines.start != NULL) return end.start == NULL || may_end(end, lines);
-    PyObject *found = substring(text, page, end);
-    int wanted = found == NULL ? -1 : PySet_Contains(ends, found);
-    Py_XDECREF(found);
+    Span end = plain_end(source), fragment = {end.end, source.end};
+    if (end.start == NULL || !is_simple_fragment(fragment) || find(end.end, source.end, '&')) return 1;
+    int wanted = 0;
+    for (int whole = 0; wanted == 0 && whole < 1 + (end.end < source.end); whole++) {
+        PyObject *found = substring(text, page, (Span){end.start, whole ? source.end : end.end});
+        wanted = found == NULL ? -1 : PySet_Contains(ends, found);
+        Py_XDECREF(found);
+    }
     return wanted;
 }
 
@@ -1027,14 +1038,6 @@ static PyObject *scan(PyObject *module, PyObject *args)
     PyMem_RawFree(page.links);
     PyBuffer_Release(&body);
     return result;
-}
-
-/* Whether the URL Standard changes nothing in a fragment. */
-static int is_simple_fragment(Span text)
-{
-    for (const byte *at = text.start; at < text.end; at++)
-        if (*at <= ' ' || *at > '~' || *at == '"' || *at == '<' || *at == '>' || *at == '`') return 0;
-    return 1;
 }
 
 /* Add a URL to a dict, or a fragment to the set that is its value: None as long as there is none.

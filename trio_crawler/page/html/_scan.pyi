@@ -15,9 +15,9 @@ def tags(
     """Return the start tags of a page that may point somewhere, and its places, as `start_tags`.
 
     A usual link has the name "" and the place of its href, an id or name the name "#" and its own
-    place. With `ends`, usual links that are plain and end otherwise are left out, and places; with
-    these in `lines`, too, other tags without any of them; with an empty set, all links, and the
-    elements that matter for an attribute that any may have.
+    place. With `ends`, places are left out, and usual links that are plain and end otherwise, with
+    their fragment and without it; with `lines`, other tags without any of these; with an empty set
+    all links, and the elements that matter for an attribute that any may have.
     """
 
 def targets(

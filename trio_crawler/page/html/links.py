@@ -37,7 +37,6 @@ from trio_crawler.page.html.start_tags import (
     attributes,
     is_style_sheet,
     lines_of,
-    may_end,
     start_tags,
 )
 from trio_crawler.page.link_targets import (
@@ -84,22 +83,24 @@ def read_links(
     """
     ends, lines = None, None
     if wanted is not None:
-        # A link to a place of the page itself ends in "#".
-        ends = frozenset(each.rpartition("/")[2] for each in wanted)
-        ends |= {"#"} if url in wanted else set()
-        lines = lines_of(ends)
+        # A link to a place of the page itself begins with "#".
+        pages = [(each.rpartition("/")[2], named) for each, named in wanted.items()]
+        pages += [("", wanted[url])] if url in wanted else []
+        lines = lines_of({end or "#" for end, _ in pages})
+        ends = frozenset(
+            written
+            for end, named in pages
+            for each in (("",) if named is None else named)
+            for written in ((f"{end}#{each}",) if each else (end, end or "#"))
+        )
     collector = _Collector(max_links, ends=ends, lines=lines, kinds=kinds)
     collector.read(text, xml=xml, within=within)
     if collector.base is not None and ends is not None and "#" not in ends:
         # Or of another page, if there is a base.
-        ends, lines = ends | {"#"}, None
-        collector = _Collector(max_links, ends=ends, kinds=kinds)
+        collector = _Collector(max_links, ends=ends | {"#"}, kinds=kinds)
         collector.read(text, xml=xml, within=within)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
-    rows = collector.rows
-    if ends is not None and lines is not None:
-        rows = [row for row in rows if may_end(row[2], ends)]
-    links, left_out = link_targets.links(text, rows, base, encoding, wanted, _shown)
+    links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
     return FoundLinks(links, collector.beyond + left_out)
 
 

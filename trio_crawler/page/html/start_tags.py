@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from trio_crawler.expressions import lazy
@@ -77,7 +78,6 @@ _IRRELEVANT = rf"""
 
 _MOST_ENDS = 8  # more are not sought in each tag
 _IS_ODD = re.compile("[#%:?]").search  # a place of the page, an escape, a scheme, a query
-_IS_CHANGED = re.compile(r"[\t\n\r\\\0]").search  # the URL has another character, or none
 
 _ATTRIBUTES = lazy(
     rf"""
@@ -180,9 +180,9 @@ def start_tags(
 ) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
 
-    With `ends`, which `lines_of` has as `lines`, tags may be left out whose URLs do not end in one
-    of them, and so may places; without any, so may each `a`, and an element that matters only for
-    an attribute of any element.
+    With `ends`, perhaps with fragments, tags may be left out whose URLs do not end in one of them,
+    and so may places; without any, so may each `a`, and an element that matters only for an
+    attribute of any element. `lines` are those without fragments, see `lines_of`.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
@@ -192,16 +192,11 @@ def start_tags(
     return in_python(text, xml=xml, most=most) if compiled is None else compiled
 
 
-def lines_of(ends: frozenset[str]) -> str | None:
+def lines_of(ends: AbstractSet[str]) -> str | None:
     """Return ends as lines if there are few, and a URL with one is only written with it."""
     lines = "\n".join(ends)
     few = 0 < len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
     return lines if few else None
-
-
-def may_end(value: str, ends: frozenset[str]) -> bool:
-    """Whether a decoded value may lead to a URL with one of the ends that have lines."""
-    return _IS_CHANGED(value) is not None or any(end in value for end in ends)
 
 
 def in_python(text: str, *, xml: bool = False, most: int = MAX_TAGS) -> Iterator[StartTag]:
