@@ -118,11 +118,11 @@ class Crawler:
 
         When the caller asks for the next outcome, the last one is settled and its links are
         admitted: a slow caller slows the crawl. A cancelled caller gets no more items, and other
-        tasks run before every 16th item at the latest. The end of the block ends the crawl: no
-        task goes on, no socket stays open. A bug in the crawler, or in a function that was passed
-        in, is raised in an ExceptionGroup, with the URL as a note. An exception of the block
-        itself is not grouped. Raises RuntimeError when called a second time, and
-        trio.BusyResourceError when two tasks ask for the next outcome.
+        tasks run before every 16th item, unless they did within the last 20 ms. The end of the
+        block ends the crawl: no task goes on, no socket stays open. A bug in the crawler, or in a
+        function that was passed in, is raised in an ExceptionGroup, with the URL as a note. An
+        exception of the block itself is not grouped. Raises RuntimeError when called a second
+        time, and trio.BusyResourceError when two tasks ask for the next outcome.
         """
         engine = self._engine
         with engine.counters.running(), BareExceptions() as bare:
