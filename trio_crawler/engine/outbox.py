@@ -133,8 +133,9 @@ class Outbox(AsyncIterator[Outcome]):
                     # Not before `settle`: if that is cancelled, the next call repeats it.
                     self._unsettled = None
                 self._turns += 1
-                at_once = self._turns % _AT_ONCE > 0
-                if at_once or (hosts.ended is None and trio.current_time() < self._until):
+                if (at_once := self._turns % _AT_ONCE) or (
+                    hosts.ended is None and trio.current_time() < self._until
+                ):
                     await trio.lowlevel.checkpoint_if_cancelled()
                 else:
                     await trio.lowlevel.checkpoint()
@@ -176,10 +177,9 @@ class Outbox(AsyncIterator[Outcome]):
 
     def wake(self) -> None:
         """Let a caller that waits for the workers skip URLs: the crawl has ended early."""
-        if self._receiver.statistics().tasks_waiting_receive:
-            settlement = self._skip()
-            if settlement is not None:
-                self._sender.send_nowait(settlement)
+        waits = self._receiver.statistics().tasks_waiting_receive
+        if waits and (settlement := self._skip()) is not None:
+            self._sender.send_nowait(settlement)
 
     async def _portioned(self, settlement: Settlement) -> Settlement:
         """Admit the first of many successors; return the settlement with the others.

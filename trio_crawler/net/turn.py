@@ -67,10 +67,8 @@ class Deadlines:
             self._drop(math.inf)
 
     def _drop(self, now: float) -> None:
-        late = [each for each, (end, _) in self._of.items() if end <= now]
-        for connection in late:
-            _, drop = self._of.pop(connection)
-            drop(connection)
+        for late in [each for each, (end, _) in self._of.items() if end <= now]:
+            self._of.pop(late)[1](late)
 
 
 class Pace:

@@ -134,7 +134,7 @@ def detect(body: bytes, content_type: str, *, markup: bool) -> str:
     return (
         by_header(content_type)
         or (_by_markup(body[:_PRESCAN_BYTES]) if markup else None)
-        or ("utf-8" if _fits_utf_8(body) else "windows-1252")
+        or ("utf-8" if body.isascii() or _fits_utf_8(body) else "windows-1252")
     )
 
 

@@ -131,6 +131,9 @@ def is_repetitive(ledger: Ledger) -> bool:
             at = (row.title or row.text) % len(told)
             distinct += not told[at]
             told[at] = 1
+            if 2 * distinct >= ledger.kinds[PAGE]:
+                # However the others are: most crawls end here, half-way.
+                return False
     if good < _LEAST_PAGES or 2 * distinct >= good:
         return False
     return 2 * sum(row.distinct for row in shapes_of(ledger)) < good

@@ -71,7 +71,7 @@ class FirstItems(Generic[T]):
         self.total += 1
         if self._limit is None:
             self._items.append(item)
-        else:
+        elif len(self._items) < self._limit or [item] < self._items[-1:]:
             insort(self._items, item)
             del self._items[self._limit :]
 

@@ -180,6 +180,5 @@ class HostHeap:
         for heap in self._heaps:
             heap[:] = [entry for entry in heap if entry[-2] == entry[-1].ticket]
             heapq.heapify(heap)
-        valid = [entry for entry in self._runs if entry[0] == entry[1].ticket]
-        self._runs = deque(valid)
+        self._runs = deque([entry for entry in self._runs if entry[0] == entry[1].ticket])
         self.wakes = self._resting[0][0] if self._resting else math.inf

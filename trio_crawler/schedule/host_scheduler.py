@@ -435,10 +435,11 @@ class HostScheduler:
 
     def _would_starve_another(self, host: Host, now: float) -> bool:
         """Whether this host has all requests in flight, and another host answered recently."""
-        if not 0 < sum(self.heap.held) == host.load.in_flight:
+        others = [each for each in self._recent if each is not host]
+        # In most crawls there is none.
+        if not others or not 0 < sum(self.heap.held) == host.load.in_flight:
             return False
-        other = next((each for each in reversed(self._recent) if each is not host), None)
-        return other is not None and now - self._recent[other] < _RECENTLY
+        return now - self._recent[others[-1]] < _RECENTLY
 
     def _take(self, origin: Origin, now: float) -> Job:
         """Return the job of an origin to start now; a robots.txt or a probe may come first."""

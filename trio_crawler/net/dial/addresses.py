@@ -216,6 +216,7 @@ class AddressPolicy:
         return f"{why}; name it with --allow-private"
 
 
+@lru_cache(maxsize=_CACHED)
 def parse_address(host: str) -> Address | None:
     """Return the address that a host is, in brackets or not; None for a name."""
     host = bare(host)
@@ -246,6 +247,7 @@ def server_name(host: str, port: int) -> str:
     return name if port in (80, 443) else f"{name}:{port}"
 
 
+@lru_cache(maxsize=_CACHED)
 def _key(host: str) -> str:
     """Return a host as seeds have it, without brackets."""
     found = parse_address(host)

@@ -19,7 +19,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 import trio
@@ -360,8 +360,7 @@ def _interleaved(addresses: Sequence[str]) -> list[str]:
     is_v6 = ":" in addresses[0]
     first = [address for address in addresses if (":" in address) is is_v6]
     other = [address for address in addresses if (":" in address) is not is_v6]
-    alternating = chain.from_iterable(zip_longest(first, other))
-    return [address for address in alternating if address is not None]
+    return [each for pair in zip_longest(first, other) for each in pair if each is not None]
 
 
 class Connector:
