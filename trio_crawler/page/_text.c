@@ -1,8 +1,7 @@
 /* Read the text that a page of HTML shows: the plain parts of `text_digest.py`, compiled.
  *
  * `accelerator.py` says when this is used, and what it saves. Each rule is one of `text_digest.py`,
- * whose expressions are named here. All reading goes forward and no function calls itself, so the
- * time is linear for every page. */
+ * whose expressions are named here. No word is read more than a few times: the time is linear. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
@@ -12,13 +11,14 @@
 #endif
 
 #define LARGE (64 * 1024) /* bytes; for more the lock of the interpreter is released */
-#define SLICE 4096        /* words and tags, after which other threads may run */
+#define SLICE 4096        /* steps after which other threads may run */
 #define BREAK '\v'        /* stands for a tag */
 #define MAX_WORD 12       /* bytes of the longest signal */
 #define HINTS 8192        /* bytes of a set of bits */
 #define MAX_BLOCKS 128    /* of one page */
 
 typedef unsigned char byte;
+typedef const char *const Names[];
 
 static byte lower(byte c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
 
@@ -48,18 +48,24 @@ static int begins(const byte *at, const byte *end, const char *word)
     return 1;
 }
 
+/* Whether a text begins with one of some words, in any case. */
+static int begins_one(const byte *at, const byte *end, Names words)
+{
+    while (*words && !begins(at, end, *words)) words++;
+    return *words != NULL;
+}
+
 /* Whether a text begins with `name`, in any case, as a whole word. */
 static int begins_name(const byte *at, const byte *end, const char *name)
 {
-    for (; *name; name++, at++)
-        if (at >= end || lower(*at) != (byte)*name) return 0;
-    return at >= end || !is_of_word(*at);
+    const byte *rest = at + strlen(name);
+    return begins(at, end, name) && (rest >= end || !is_of_word(*rest));
 }
 
 /* Return the end of the comment or of the element at a "<" that `_UNSEEN` matches; NULL if none. */
 static const byte *after_unseen(const byte *at, const byte *end)
 {
-    static const char *const NAMES[] = {"script", "style", "noscript", "template", "title"};
+    static Names NAMES = {"script", "style", "noscript", "template", "title"};
     if (end - at >= 4 && memcmp(at, "<!--", 4) == 0) {
         const byte *text = at + 4;
         do at = after(find(at, end, '>'), end);
@@ -151,10 +157,9 @@ static const byte *after_reference(const byte *at, const byte *end, uint32_t *po
 {
     /* Old pages use the numbers of windows-1252. */
     static const uint16_t OLD[32] = {
-        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021,
-        0x2C6, 0x2030, 0x160, 0x2039, 0x152, 0x8D, 0x17D, 0x8F,
-        0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
-        0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x9D, 0x17E, 0x178,
+        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160,
+        0x2039, 0x152, 0x8D, 0x17D, 0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+        0x2013, 0x2014, 0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x9D, 0x17E, 0x178,
     };
     int base = end - at > 2 && lower(at[2]) == 'x' ? 16 : 10;
     const byte *digit = at + (base == 16 ? 3 : 2);
@@ -219,23 +224,28 @@ static uint32_t crc_of(const byte *at, const byte *end)
     return ~sum;
 }
 
+typedef struct {
+    Py_ssize_t begin, end; /* bytes */
+} Span;
+
 /* An array that grows. */
 typedef struct {
-    void *items;
+    Span *items;
     Py_ssize_t count, room;
 } Array;
 
-/* Return the place of a new item of `size` bytes; NULL if there is no memory. */
-static void *added(Array *array, size_t size)
+/* Add a span. Return whether there was memory. */
+static int keep(Array *array, Py_ssize_t begin, Py_ssize_t end)
 {
     if (array->count == array->room) {
         Py_ssize_t room = array->room ? 2 * array->room : 256;
-        void *items = PyMem_RawRealloc(array->items, room * size);
-        if (items == NULL) return NULL;
+        Span *items = PyMem_RawRealloc(array->items, room * sizeof *items);
+        if (items == NULL) return 0;
         array->items = items;
         array->room = room;
     }
-    return (byte *)array->items + size * array->count++;
+    array->items[array->count++] = (Span){begin, end};
+    return 1;
 }
 
 static byte *write_block(byte *out, uint32_t sum)
@@ -244,8 +254,6 @@ static byte *write_block(byte *out, uint32_t sum)
     *out++ = sum >> 8 & 0xFF;
     return out;
 }
-
-static void write_sum(byte *out, uint32_t sum) { write_block(write_block(out, sum), sum >> 16); }
 
 /* Write the blocks, at most MAX_BLOCKS, to 2 bytes each: `_grouped`. Return their end. */
 static byte *write_blocks(const byte *sums, Py_ssize_t count, byte *out)
@@ -272,9 +280,8 @@ static byte *write_blocks(const byte *sums, Py_ssize_t count, byte *out)
 #undef SUM
 }
 
-/* Words. A set of bits says which may be signals, so that few are looked up in the set of those. */
-
-/* Return the numbers of two bits, of 16 bits each: HINTS has as many. A byte is after each word. */
+/* Return the numbers of the two bits of a word, of 16 bits each: HINTS has as many. Those of signals
+ * are set, so that few words are looked up in the set of signals. A byte is after each word. */
 static uint32_t bits_of(const byte *word, Py_ssize_t length)
 {
     uint32_t key = (four_bytes(word) & 0xFFFFFF) | (uint32_t)length << 24;
@@ -289,77 +296,44 @@ static int has_bit(const byte *hints, const byte *word, Py_ssize_t length)
     return hints[one >> 3] >> (one & 7) & 1 && hints[two >> 3] >> (two & 7) & 1;
 }
 
-typedef struct {
-    Py_ssize_t begin, end; /* bytes */
-} Span;
-
 /* The words of a page, with one space between them. */
 typedef struct {
     byte *text, *out;
-    Py_ssize_t count;          /* of the words before */
-    byte *block;               /* where the current block begins: the text between two tags */
-    int is_broken, has_signal; /* whether a tag is before the next word; of the block */
-    Py_ssize_t around;         /* words that belong to a signal on both sides */
-    Span span;                 /* the last one; begin is -1 if there is none */
-    Py_ssize_t span_end;       /* the number of the first word after it */
-    Array spans, sums;         /* parts around signals; the CRC-32 of each block, low byte first */
+    Array blocks, spans; /* the texts between two tags; the parts around signals */
+    Py_ssize_t around;   /* words that belong to a signal on both sides */
     PyObject *signals, *change;
     const byte *hints;
+    uint32_t steps;
 } Words;
 
 /* What may be volatile: COUNT alone, the others together with a word. */
 enum { COUNT = 1, DURATION = 2, MOMENT = 4 };
 
-/* Return what the number of a digit may be, by what is before and after that digit: `_VIEWS`,
- * `_COUNTED`, `_DURATION` and `_is_moment`. */
+/* Return what the number of a digit may be: `_VIEWS`, `_COUNTED`, `_DURATION`, `_is_moment`. */
 static int kinds_of_number(const byte *text, const byte *at, const byte *end)
 {
-#define HAS(word) begins(at, end, word)
+    static Names COUNTED = {"guest", "hit", "member", "page", "quer", "user", "view", "visit", NULL};
+    static Names UNITS = {"ms", "milli", "sec", "us", "\xc2", "\xce", NULL};
     if (at - text > 2 && at[-1] == ' ') {
         byte last = lower(at[-2]), before = lower(at[-3]);
         if ((before == 's' && last == ':') || (before == 'e' && last == 'd')) return COUNT;
     }
-    int kinds = HAS("20") ? MOMENT : 0;
-    at++;
-    if (HAS(":")) kinds |= MOMENT;
-    if (HAS(" ")) at++;
-    if (at == end) return kinds;
-    switch (lower(*at)) {
-    case 'g': return HAS("guest") ? COUNT : kinds;
-    case 'h': return HAS("hit") ? COUNT : kinds;
-    case 'm':
-        if (HAS("member")) return COUNT;
-        return HAS("ms") || HAS("milli") ? kinds | DURATION : kinds;
-    case 'p': return HAS("page") ? COUNT : kinds;
-    case 'q': return HAS("quer") ? COUNT : kinds;
-    case 's': return begins_name(at, end, "s") || HAS("sec") ? kinds | DURATION : kinds;
-    case 'u':
-        if (HAS("user")) return COUNT;
-        return HAS("us") ? kinds | DURATION : kinds;
-    case 'v': return HAS("view") || HAS("visit") ? COUNT : kinds;
-    case 0xC2: case 0xCE: return kinds | DURATION;
-    default: return kinds;
-    }
+    int kinds = begins(at, end, "20") ? MOMENT : 0;
+    if (++at < end && *at == ':') kinds |= MOMENT;
+    if (at < end && *at == ' ') at++;
+    if (at == end || memchr("ghmpqsuv\xc2\xce", lower(*at), 10) == NULL) return kinds;
+    if (begins_one(at, end, COUNTED)) return COUNT;
+    return begins_name(at, end, "s") || begins_one(at, end, UNITS) ? kinds | DURATION : kinds;
 }
 
 /* Return which numbers one of the words of `_OF_DURATIONS` and `_OF_MOMENTS` makes volatile. */
 static int kinds_of_word(const byte *at, const byte *end)
 {
-    switch (lower(*at)) {
-    case ' ': return HAS(" time") ? DURATION | MOMENT : 0;
-    case 'c': return HAS("compiled") ? DURATION : 0;
-    case 'e': return HAS("executed") ? DURATION : HAS("exported") ? MOMENT : 0;
-    case 'g': return HAS("generated") ? DURATION | MOMENT : 0;
-    case 'i': return HAS("it is now") ? MOMENT : 0;
-    case 'l': return HAS("last ") ? MOMENT : HAS("loaded") ? DURATION : 0;
-    case 'p': return HAS("parsed") || HAS("processed") ? DURATION : HAS("printed") ? MOMENT : 0;
-    case 'q': return HAS("quer") ? DURATION : 0;
-    case 'r': return HAS("rendered") ? DURATION | MOMENT : HAS("retrieved") ? MOMENT : 0;
-    case 's': return HAS("served") ? DURATION | MOMENT : 0;
-    case 't': return HAS("took") ? DURATION : HAS("today is") ? MOMENT : 0;
-    default: return 0;
-    }
-#undef HAS
+    static Names BOTH = {"time", "generated", "rendered", "served", NULL};
+    static Names DURATIONS = {"compiled", "executed", "loaded", "parsed", "processed", "quer", "took", NULL};
+    static Names MOMENTS = {"exported", "it is now", "last ", "printed", "retrieved", "today is", NULL};
+    if (begins_one(at, end, BOTH)) return DURATION | MOMENT;
+    return begins_one(at, end, DURATIONS) ? DURATION : begins_one(at, end, MOMENTS) ? MOMENT : 0;
 }
 
 /* Whether an expression may change a text. */
@@ -371,106 +345,136 @@ static int is_volatile(const byte *text, const byte *end)
         else if (*at == ' ' && begins(at, end, " ago")) return 1;
     }
     if (numbers & COUNT) return 1;
-    for (const byte *at = text; numbers && at < end; at++) words |= kinds_of_word(at, end);
+    for (const byte *at = text; numbers && at < end; at++)
+        if (*at != ' ' && (at == text || !is_of_word(at[-1]))) words |= kinds_of_word(at, end);
     return numbers & words;
 }
 
-/* Keep the last span if it matters. Return whether it is done; else there is an exception. */
-static int close_span(Words *words)
-{
-    Span span = words->span;
-    if (span.begin < 0 || !is_volatile(words->text + span.begin, words->text + span.end)) return 1;
-    Span *kept = added(&words->spans, sizeof *kept);
-    if (kept == NULL) return PyErr_NoMemory() != NULL;
-    *kept = span;
-    return 1;
-}
+/* Let other threads run now and then. */
+#define REST(steps) \
+    if (++(steps) % SLICE == 0) { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
 
-/* Whether an expression may change the block that ends here: one of its spans. */
-static int may_change(const Words *words)
+/* Return the first place at which an expression may change the text; its end if there is none. */
+static const byte *next_volatile(Words *words, const byte *at)
 {
-    const Span *kept = words->spans.items;
-    Py_ssize_t begin = words->block - words->text, open = words->span.begin;
-    if (!words->has_signal) return 0;
-    if (words->spans.count && kept[words->spans.count - 1].end > begin) return 1;
-    return is_volatile(words->text + (open > begin ? open : begin), words->out);
-}
-
-/* Add the CRC-32 of a block: of what `change` returns for it, if that may be another text. Return
- * whether it is done; else there is an exception. */
-static int close_block(Words *words)
-{
-    byte *sum = added(&words->sums, 4);
-    if (sum == NULL) return PyErr_NoMemory() != NULL;
-    if (!may_change(words)) {
-        write_sum(sum, crc_of(words->block, words->out));
-        return 1;
+    const byte *end = words->out;
+    for (; at < end; at++) {
+#ifdef __SSE2__
+        const __m128i nine = _mm_set1_epi8(9), space = _mm_set1_epi8(' ');
+        __m128i text = _mm_loadu_si128((const __m128i *)at);
+        __m128i second = _mm_or_si128(_mm_loadu_si128((const __m128i *)(at + 1)), space);
+        __m128i digits = _mm_sub_epi8(text, _mm_set1_epi8('0'));
+        text = _mm_and_si128(_mm_cmpeq_epi8(text, space), _mm_cmpeq_epi8(second, _mm_set1_epi8('a')));
+        digits = _mm_cmpeq_epi8(_mm_max_epu8(digits, nine), nine);
+        unsigned found = _mm_movemask_epi8(_mm_or_si128(text, digits));
+        at += found ? count_zeros(found) : 15;
+        if (!found || at >= end) continue;
+#endif
+        REST(words->steps)
+        int kinds = is_digit(*at) ? kinds_of_number(words->text, at, end) : begins(at, end, " ago");
+        if (kinds) return at;
     }
-    PyObject *text = PyObject_CallFunction(
-        words->change, "y#", words->block, (Py_ssize_t)(words->out - words->block));
-    if (text == NULL) return 0;
-    if (PyBytes_Check(text)) {
-        const byte *at = (const byte *)PyBytes_AS_STRING(text);
-        write_sum(sum, crc_of(at, at + PyBytes_GET_SIZE(text)));
-    } else PyErr_Format(PyExc_TypeError, "bytes are needed");
-    Py_DECREF(text);
-    return !PyErr_Occurred();
+    return end;
 }
 
-/* Return where a word after `out` begins; NULL if there is an exception. */
-static inline byte *begin_word(Words *words, byte *out)
+/* Whether a word is a signal; -1 if there is an exception. */
+static int is_signal(Words *words, const byte *word, const byte *end)
 {
-    words->out = out;
-    if (words->is_broken && words->count && !close_block(words)) return NULL;
-    if (words->count == words->span_end) words->span.end = out - words->text;
-    if (words->count) *out++ = ' ';
-    if (words->is_broken) {
-        words->block = out;
-        words->is_broken = words->has_signal = 0;
-    }
-    return out;
-}
-
-/* Use a word that may be a signal. Return whether it is done; else there is an exception. */
-static int use_signal(Words *words, const byte *word, Py_ssize_t length)
-{
+    Py_ssize_t length = end - word;
+    REST(words->steps)
+    if (!has_bit(words->hints, word, length)) return 0;
     PyObject *key = PyBytes_FromStringAndSize((const char *)word, length);
-    int is_signal = key == NULL ? -1 : PySet_Contains(words->signals, key);
+    int found = key == NULL ? -1 : PySet_Contains(words->signals, key);
     Py_XDECREF(key);
-    if (is_signal <= 0) return is_signal == 0;
-    words->has_signal = 1;
-    if (words->span.begin < 0 || words->count - 1 - words->around > words->span_end) {
-        if (!close_span(words)) return 0;
-        for (Py_ssize_t each = 0; each < words->around && word > words->text; each++)
-            do word--; while (word > words->text && word[-1] != ' ');
-        words->span.begin = word - words->text;
+    return found;
+}
+
+/* Return the beginning of the word before one, at `text` at the earliest. */
+static const byte *word_before(const byte *text, const byte *word)
+{
+    if (word > text) do word--; while (word > text && word[-1] != ' ');
+    return word;
+}
+
+/* Keep a part that an expression may change. Return whether there was memory. */
+static int close_span(Words *words, const byte *begin, const byte *end)
+{
+    if (begin == NULL || !is_volatile(begin, end)) return 1;
+    return keep(&words->spans, begin - words->text, end - words->text);
+}
+
+/* Keep the parts around signals that may be changed. Words far from numbers are not looked up. */
+static int find_spans(Words *words)
+{
+    const byte *text = words->text, *end = words->out, *done = text, *stop;
+    Py_ssize_t around = words->around;
+    for (const byte *at = next_volatile(words, text); at < end; ) {
+        const byte *word = word_before(done, at + 1), *begin = NULL, *last = NULL;
+        Py_ssize_t left = 2 * around, since = left + 1;
+        /* After so many words without a signal no part goes on. */
+        for (int found; ; word = word_before(done, word)) {
+            if ((found = is_signal(words, word, find(word, end, ' '))) < 0) return 0;
+            left = found ? 2 * around : left - 1;
+            if (!left || word == done) break;
+        }
+        for (left = 2 * around + 1; left && word < end; word = after(stop, end)) {
+            stop = find(word, end, ' ');
+            int found = is_signal(words, word, stop);
+            if (found < 0) return 0;
+            if (found && since > 2 * around) {
+                if (!close_span(words, begin, last)) return 0;
+                begin = word;
+                for (Py_ssize_t each = 0; each < around; each++) begin = word_before(text, begin);
+            }
+            if (found) since = 0;
+            if (since++ < around) last = stop;
+            left = found || at < stop ? 2 * around : left - 1;
+            while (at < stop) at = next_volatile(words, at + 1);
+        }
+        done = word;
+        if (!close_span(words, begin, last)) return 0;
     }
-    words->span_end = words->count - 1 + words->around;
     return 1;
 }
 
-/* End a word, if there is one. Return whether it is done; else there is an exception. */
-static inline int end_word(Words *words, const byte *word, const byte *out)
+/* Put the CRC-32 in place of each block, low byte first: of what `change` returns, if it may. */
+static int sum_blocks(Words *words)
 {
-    if (word == NULL) return 1;
-    words->count++;
-    return !has_bit(words->hints, word, out - word) || use_signal(words, word, out - word);
+    const Span *span = words->spans.items, *last = span + words->spans.count;
+    for (Py_ssize_t each = 0; each < words->blocks.count; each++) {
+        Span block = words->blocks.items[each];
+        char *text = (char *)words->text + block.begin;
+        Py_ssize_t size = block.end - block.begin;
+        PyObject *changed = NULL;
+        REST(words->steps)
+        while (span < last && span->end <= block.begin) span++;
+        int may_change = span < last && span->begin < block.end
+            && is_volatile(words->text + block.begin, words->text + block.end);
+        if (may_change) changed = PyObject_CallFunction(words->change, "y#", text, size);
+        int done = !may_change || (changed && PyBytes_AsStringAndSize(changed, &text, &size) == 0);
+        uint32_t sum = done ? crc_of((byte *)text, (byte *)text + size) : 0;
+        write_block(write_block((byte *)words->blocks.items + 4 * each, sum), sum >> 16);
+        Py_XDECREF(changed);
+        if (!done) return 0;
+    }
+    return 1;
 }
 
-/* Write a text up to a "<", a "&", or a byte that is a space or a control; return where it ends. */
+/* Write a text up to a "<", "&", control, or space that is not between two words; return its end. */
 static inline const byte *write_plain(const byte *at, const byte *end, byte **to)
 {
     byte *out = *to;
 #ifdef __SSE2__
     const __m128i space = _mm_set1_epi8(' ');
-    for (; end - at >= 16; at += 16, out += 16) {
+    for (; end - at >= 16; at += 15, out += 15) {
         __m128i text = _mm_loadu_si128((const __m128i *)at);
         __m128i other = _mm_cmpeq_epi8(text, _mm_min_epu8(text, space));
         other = _mm_or_si128(other, _mm_cmpeq_epi8(text, _mm_set1_epi8('<')));
         other = _mm_or_si128(other, _mm_cmpeq_epi8(text, _mm_set1_epi8('&')));
         _mm_storeu_si128((__m128i *)out, text);
         unsigned found = _mm_movemask_epi8(other);
-        if (!found) continue;
+        found &= found >> 1 | ~_mm_movemask_epi8(_mm_cmpeq_epi8(text, space));
+        if (!(found & 0x7FFF)) continue;
         *to = out + count_zeros(found);
         return at + count_zeros(found);
     }
@@ -480,53 +484,48 @@ static inline const byte *write_plain(const byte *at, const byte *end, byte **to
     return at;
 }
 
-/* Write the words of a page. Return whether it is done; else there is an exception. */
+/* Write the words of a page, and keep its blocks. Return whether there was memory. */
 static int write_words(const byte *at, const byte *end, Words *words)
 {
-    byte *out = words->text, *word = NULL; /* where the current word begins; NULL between two */
-    for (Py_ssize_t step = 1; at < end; step++) {
-        byte stands = BREAK;
+    byte *out = words->text, *block = out;
+    uint32_t steps = 0;
+    int before = 0; /* the next word is a space (1), or a tag (2) */
+    while (at < end) {
+        byte stands = *at;
         uint32_t point = 0;
-        const byte *next = *at == '<' ? after_usual_tag(at, end) : NULL;
-        if (next == NULL) {
-            stands = *at;
-            if (stands == '<') next = after_open(at, end, &stands);
-            else if (stands == '&') next = after_reference(at, end, &point);
-            if (point) stands = point < 0x80 ? point : 0x80;
+        REST(steps)
+        const byte *next = stands == '<' ? after_usual_tag(at, end) : NULL;
+        if (next != NULL) {
+            before = 2;
+            at = next;
+            continue;
         }
+        if (stands == '<') next = after_open(at, end, &stands);
+        else if (stands == '&') next = after_reference(at, end, &point);
+        if (point) stands = point < 0x80 ? point : 0x80;
         at = next == NULL ? at + 1 : next;
         if (is_space(stands)) {
-            if (!end_word(words, word, out)) return 0;
-            word = NULL;
-            words->is_broken |= stands == BREAK;
-        } else {
-            if (word == NULL && (out = word = begin_word(words, out)) == NULL) return 0;
-            if (point) out = write_point(out, point);
-            else *out++ = stands;
-            at = write_plain(at, end, &out);
-            if (at < end && *at == ' ') {
-                if (!end_word(words, word, out)) return 0;
-                word = NULL;
-                at++;
-            }
+            before |= stands == BREAK ? 2 : 1;
+            continue;
         }
-        if (step % SLICE == 0) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
+        if (before & 2 && out > block && !keep(&words->blocks, block - words->text, out - words->text))
+            return 0;
+        if (before && out > words->text) *out++ = ' ';
+        if (before & 2) block = out;
+        before = 0;
+        if (point) out = write_point(out, point);
+        else *out++ = stands;
+        at = write_plain(at, end, &out);
     }
     words->out = out;
-    if (!end_word(words, word, out)) return 0;
-    if (words->count <= words->span_end) words->span.end = words->out - words->text;
-    return (!words->count || close_block(words)) && close_span(words);
+    return out == block || keep(&words->blocks, block - words->text, out - words->text);
 }
 
 static PyObject *list_spans(const Array *spans)
 {
     PyObject *list = PyList_New(spans->count);
-    const Span *span = spans->items;
     for (Py_ssize_t each = 0; list != NULL && each < spans->count; each++) {
-        PyObject *pair = Py_BuildValue("nn", span[each].begin, span[each].end);
+        PyObject *pair = Py_BuildValue("nn", spans->items[each].begin, spans->items[each].end);
         if (pair == NULL) Py_CLEAR(list);
         else PyList_SET_ITEM(list, each, pair);
     }
@@ -553,9 +552,7 @@ static Py_ssize_t count_words(const byte *start, const byte *end, Array *tags)
         count += before && stands == '<';
         before = stands != '<';
         if (stands != BREAK || !begins_name(open + 1, end, "h1")) continue;
-        Span *tag = added(tags, sizeof *tag);
-        if (tag == NULL) return -1;
-        *tag = (Span){open - start, at - start};
+        if (!keep(tags, open - start, at - start)) return -1;
     }
     return count;
 }
@@ -577,7 +574,7 @@ static PyObject *outline(PyObject *module, PyObject *source)
 static PyObject *words(PyObject *module, PyObject *args)
 {
     PyObject *source, *hints;
-    Words words = {.is_broken = 1, .span = {-1, 0}, .span_end = -1};
+    Words words = {0};
     if (!PyArg_ParseTuple(args, "SO!SnO:words", &source, &PyFrozenSet_Type, &words.signals, &hints,
                           &words.around, &words.change))
         return NULL;
@@ -585,17 +582,20 @@ static PyObject *words(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "hints are what `hints` returns");
     words.hints = (const byte *)PyBytes_AS_STRING(hints);
     Py_ssize_t length = PyBytes_GET_SIZE(source);
-    /* Words have a byte for each of the source at most; 16 are written at once. */
-    PyObject *text = PyBytes_FromStringAndSize(NULL, length + 16);
+    /* Words have a byte for each of the source at most; 16 are written and read at once. */
+    PyObject *text = PyBytes_FromStringAndSize(NULL, length + 32);
     if (text == NULL) return NULL;
-    words.text = (byte *)PyBytes_AS_STRING(text);
+    words.text = words.out = (byte *)PyBytes_AS_STRING(text);
     const byte *at = (const byte *)PyBytes_AS_STRING(source);
     int done = write_words(at, at + length, &words);
+    memset(words.out, 0, 32);
+    done = done && find_spans(&words) && sum_blocks(&words);
+    if (!done && !PyErr_Occurred()) PyErr_NoMemory();
     PyObject *spans = done ? list_spans(&words.spans) : NULL;
     byte found[2 * MAX_BLOCKS];
-    Py_ssize_t size = write_blocks(words.sums.items, words.sums.count, found) - found;
+    Py_ssize_t size = write_blocks((byte *)words.blocks.items, words.blocks.count, found) - found;
     PyMem_RawFree(words.spans.items);
-    PyMem_RawFree(words.sums.items);
+    PyMem_RawFree(words.blocks.items);
     if (spans == NULL) Py_CLEAR(text);
     else _PyBytes_Resize(&text, words.out - words.text);
     if (text != NULL) return Py_BuildValue("NNy#", text, spans, found, size);
