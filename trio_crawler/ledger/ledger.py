@@ -432,8 +432,8 @@ class Ledger:
         numbers, kinds, fragments = self.urls.numbers, dict[str, bytes](), {}
         for kind, urls in pointed.kinds.items():
             kinds[kind.value] = (here := numbers(urls)).tobytes()
-            if named := dict(compress(zip(here, urls.values(), strict=True), urls.values())):
-                fragments[kind.value] = named
+            if any(named := urls.values()):
+                fragments[kind.value] = dict(compress(zip(here, named, strict=True), named))
         malformed = {
             kind.value: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
         }
