@@ -247,8 +247,11 @@ async def test_a_symbolic_link_is_followed_inside_only(folder: Path) -> None:
         "absolute.html": folder / "a.html",
         "sub/over.html": "../../public/a.html",
         "twice": "latest",
+        "sub/through.html": "../latest/b.html",
+        "sub/back.html": "../latest/../a.html",
         "home": ".",
         "up.html": "../secret.html",
+        "around.html": "sub/../../secret.html",
         "sibling": outside,
         "parent": "..",
         "sub/away": "../parent",
@@ -264,6 +267,8 @@ async def test_a_symbolic_link_is_followed_inside_only(folder: Path) -> None:
         "latest/": "sub/index.html",
         "latest": BASE + "latest/",
         "twice/b.html": "sub/b.html",
+        "sub/through.html": "sub/b.html",
+        "sub/back.html": "a.html",
         "absolute.html": "a.html",
         "sub/over.html": "a.html",
         "home/home/latest/b.html": "sub/b.html",
@@ -272,6 +277,7 @@ async def test_a_symbolic_link_is_followed_inside_only(folder: Path) -> None:
     assert {path: await told(folder, path) for path in inside} == inside
     out = [
         "up.html",
+        "around.html",
         "sibling/",
         "sibling/index.html",
         "parent/secret.html",
