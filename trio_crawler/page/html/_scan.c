@@ -171,8 +171,7 @@ static const byte *usual_end(const byte *at, const byte *end, int closing, int l
 {
     Span name = {at, at};
     while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
-    if (lean ? may_matter(name) && name.end - at > 1 : identify(name) != OTHER)
-        if (!closing) return NULL;
+    if (!closing && may_matter(name) && (lean ? name.end - at > 1 : identify(name) != OTHER)) return NULL;
     for (at = name.end;;) {
         const byte *attribute = at;
         while (at < end && !IS(*at, GREATER | EQUALS)) at++;
