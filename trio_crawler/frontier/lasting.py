@@ -325,7 +325,7 @@ class UrlIndex:
         if job.referrer is not None and len(job.referrer) > LONG:
             referrer = self._numbers.get(job.referrer, job.referrer)
         about = (job.depth, job.redirects, referrer, job.priority)
-        self._journal.batch.admitted.append((self._number, job.url, job.purpose.value, *about))
+        self._journal.batch.admitted.append((self._number, job.url, str(job.purpose), *about))
         stored = StoredJob.of(job, self._number)
         return self.recalled(stored) if self._checks else stored
 
