@@ -204,7 +204,8 @@ def _scope(options: CrawlOptions, site: Scope, folder: FolderFetch | None) -> Sc
         with errors_of(patterns="include"):
             scopes.append(including(*options.include))
     with errors_of(patterns="exclude"):
-        found = all_of(*scopes, excluding(*options.exclude))
+        scopes += [excluding(*options.exclude)] if options.exclude else []
+    found = all_of(*scopes) if len(scopes) > 1 else site
     listed = options.seed_stream is not None and site is not seeds_only
     return any_of(seeds_only, found) if listed else found
 

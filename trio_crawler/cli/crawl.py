@@ -88,17 +88,18 @@ async def _main(options: CrawlOptions) -> int:
     with ExitStack() as last:
         last.callback(_unhook)
         with ExitStack() as stack:
-            date = datetime.now(UTC)
-            results = Results(options, last, plan.folder, date, checks=plan.checks)
+            results = Results(options, last, plan.folder, datetime.now(UTC), checks=plan.checks)
             # Those that are written as outcomes come are `whole`; the others, and the streams, are
             # those of the crawl directory.
             lasting = options.directory is not None
             # A crawl that several processes have finished has no streams: all comes at the end.
             alone = options.processes == 1
             streams = lasting and alone and is_plain(options.jsonl or STANDARD_OUTPUT)
-            ledger = results.ledger if options.facts else None
-            how: dict[str, Any] = {"named": plan.named, "ledger": ledger}
-            how["in_place"] = "--jsonl" if alone else ""
+            how: dict[str, Any] = {
+                "named": plan.named,
+                "ledger": results.ledger if options.facts else None,
+                "in_place": "--jsonl" if alone else "",
+            }
             opened = exports(options, **how, whole=not lasting, but=["--jsonl"] * streams)
             files = [*map(stack.enter_context, opened)]
             if options.warc is not None and plan.warc is not None and not lasting:
@@ -110,8 +111,9 @@ async def _main(options: CrawlOptions) -> int:
                 files.append(stack.enter_context(written))
             path = options.seed_stream
             urls = None if path is None else stack.enter_context(opened_list(path))
-            color = colored(options.color, sys.stderr)
-            screen = stack.enter_context(Screen(live=options.level >= NORMAL, color=color))
+            screen = stack.enter_context(
+                Screen(live=options.level >= NORMAL, color=colored(options.color, sys.stderr))
+            )
             if urls is not None:
                 urls.tell = screen.say
             crawl = _Crawl(options, plan, screen, files, results, urls)
@@ -209,8 +211,7 @@ class _Crawl:
             stream: AsyncIterable[str] | None = self._urls
             if plan.pages is not None:
                 stream = await stack.enter_async_context(aclosing(plan.pages()))
-            fetch = plan.crawl_fetch
-            crawler = plan.crawler(seed_stream=stream, fetch=fetch, frontier=frontier)
+            crawler = plan.crawler(seed_stream=stream, fetch=plan.crawl_fetch, frontier=frontier)
             self._ending.begin(crawler, options.max_seconds)
             nursery.start_soon(
                 self._screen.draw,
@@ -254,8 +255,10 @@ class _Crawl:
 
         Whether they answer it alike decides whether such a page is one.
         """
-        pages = self._results.report.looks_missing(_MOST_DOUBTFUL)
-        urls = [normalise(f"/{os.urandom(8).hex()}", page) for page in pages]
+        urls = [
+            normalise(f"/{os.urandom(8).hex()}", page)
+            for page in self._results.report.looks_missing(_MOST_DOUBTFUL)
+        ]
         asked = Crawler(
             urls,
             limits=Limits(max_depth=0, max_tries=1),

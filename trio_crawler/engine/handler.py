@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from trio_crawler.model import (
     REDIRECTS,
+    Answer,
     Attempt,
     Fault,
     Fetch,
@@ -95,7 +96,7 @@ async def fetch_once(ask: Fetch, job: Job, turn: Turn | None = None) -> Attempt:
     if not isinstance(coming, _AWAITABLE):
         raise TypeError(_no_answer(ask, job, coming, "make it an async function"))
     answer = await coming
-    if not isinstance(answer, Response | Fault):
+    if not isinstance(answer, Answer):
         raise TypeError(_no_answer(ask, job, answer, "return a Response or a Fault"))
     names = names_in(answer.headers) if isinstance(answer, Response) else ""
     return Attempt(job, answer, trio.current_time() - started, names)

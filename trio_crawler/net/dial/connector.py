@@ -230,8 +230,7 @@ async def connect(address: str, port: int) -> socket.socket:
 
     The caller closes it. Raises OSError. `address` must not be a name: its lookup would block.
     """
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
