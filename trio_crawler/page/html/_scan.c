@@ -884,9 +884,7 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
     if (*at == '/') {
         at++;
         above = root;
-    } else if (end - at >= root && !memcmp(at, home, root)) {
-        return simple_end(at + root, end) == end ? Py_NewRef(href) : NULL;
-    } else if ((start = path_of(at, end)) != NULL) {
+    } else if ((start = end - at >= root && !memcmp(at, home, root) ? at + root - 1 : path_of(at, end))) {
         return simple_end(start + 1, end) == end ? Py_NewRef(href) : NULL;
     } else {
         for (; end - at >= 3 && !memcmp(at, "../", 3); at += 3)
@@ -1000,20 +998,14 @@ static PyObject *result_of(const Page *page, PyObject *decode, Directory *to)
 {
     PyObject *links = list_links(page, 0, decode, to);
     PyObject *nofollow = links == NULL ? NULL : list_links(page, 1, decode, to);
-    if (nofollow == NULL && to != NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
-        PyErr_Clear();
+    if (nofollow == NULL) {
         Py_XDECREF(links);
+        if (to == NULL || !PyErr_ExceptionMatches(PyExc_ValueError)) return NULL;
+        PyErr_Clear();
         return result_of(page, decode, NULL);
     }
-    PyObject *base = nofollow == NULL ? NULL : substring(NULL, page, page->base);
-    PyObject *title = base == NULL ? NULL : substring(NULL, page, page->title);
-    PyObject *whole = to == NULL ? Py_False : Py_True;
-    PyObject *result = title == NULL ? NULL : PyTuple_Pack(5, whole, links, nofollow, base, title);
-    Py_XDECREF(links);
-    Py_XDECREF(nofollow);
-    Py_XDECREF(base);
-    Py_XDECREF(title);
-    return result;
+    return Py_BuildValue("ONNNN", to == NULL ? Py_False : Py_True, links, nofollow,
+                         substring(NULL, page, page->base), substring(NULL, page, page->title));
 }
 
 static PyObject *scan(PyObject *module, PyObject *args)
