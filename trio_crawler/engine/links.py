@@ -344,9 +344,7 @@ class Links:
     async def judge(self, job: Job, response: Response, facts: Facts, about: About) -> Judged:
         """Return the links of a page, admitted and rejected."""
         found = facts.found
-        if found:
-            facts = self._with_found(facts)
-        links = facts.links
+        links = self._with_found(facts) if found else facts.links
         known = self._frontier.known(links) if len(links) <= _SLICE else await self._known(links)
         # ▶ `dict[str, RejectedLink]()` would take 0.7 us.
         rejected: dict[str, RejectedLink] = {}
@@ -389,8 +387,8 @@ class Links:
             await trio.lowlevel.checkpoint()
         return known
 
-    def _with_found(self, facts: Facts) -> Facts:
-        """Return the facts with the links of all kinds that are asked for.
+    def _with_found(self, facts: Facts) -> tuple[str, ...]:
+        """Return the links of a page, with those of all kinds that are asked for.
 
         Links of the kind `A` that are not among them yet stand in a frame's `srcdoc`.
         """
@@ -401,7 +399,7 @@ class Links:
         for kind, urls in pointed.items():
             if kind in kinds:
                 found += urls
-        return replace(facts, links=tuple(dict.fromkeys((*facts.links, *found))))
+        return tuple(dict.fromkeys((*facts.links, *found)))
 
     def _parts(self, facts: Facts) -> frozenset[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""

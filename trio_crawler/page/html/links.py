@@ -286,7 +286,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         places.update(found.places)
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
     by_value: dict[str, Target] = {}
-    if unresolved := [each[1] for each in (*inside, *own) if isinstance(each[1], str)]:
+    values = [value for _, value in inside] + [value for _, value, _ in own]
+    if unresolved := [value for value in values if isinstance(value, str)]:
         by_value = link_targets.resolve(unresolved, start, encoding, whole=True)
         if len(by_value) < len(set(unresolved)):
             return None
@@ -301,7 +302,7 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     for kind, value, is_nofollow in own:
         end = by_value[value] if isinstance(value, str) else value
         pointed.add(kind, end, nofollow if is_nofollow else None)
-    is_usual = not (inside or own)
+    is_usual = not (by_value or any(is_cut(value[0]) for value in values))
     return Scan(links, nofollow, pointed, places, start, title, outline, is_usual)
 
 
