@@ -58,7 +58,7 @@ def has_place(places: AbstractSet[int], fragment: str) -> bool:
     known: Collection[str] | AbstractSet[int] = places
     written: Callable[[str], str | int] = key_of
     if isinstance(places, Places):
-        # ▶ Without a key of each place: in a check of Apache's documentation on 223 pages.
+        # ▶ Names need no keys. A check of Apache's documentation made those of 223 pages.
         known, written = places.names, str
     names = names_of(fragment)
     if not names or any(written(name) in known for name in names):
