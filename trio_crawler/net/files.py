@@ -156,9 +156,9 @@ class Files:
         return path, status
 
     def _resolved(self, link: str, names: Sequence[str]) -> Sequence[str]:
-        """Return the names of what a path leads to that begins with a link, or others on the way.
+        """Return names for the same place without the first link among them, which is at `link`.
 
-        No name before that of the link is one.
+        The place itself may be a link, too.
         """
         depth = link.count(os.sep, len(self._root))
         above, target = list(names[: depth - 1]), os.readlink(link).split(os.sep)

@@ -37,7 +37,7 @@ from trio_crawler.model import (
     Skipped,
 )
 from trio_crawler.page.text_digest import page_text
-from trio_crawler.policy.answers import LONGEST, by_name
+from trio_crawler.policy.answers import LONGEST
 from trio_crawler.reason import NOT_WHOLE
 from trio_crawler.store.database import (
     BadRow,
@@ -160,16 +160,13 @@ def digests(page: Page, known: bytes | None) -> Values:
 
 def _stored_headers(headers: httpx.Headers) -> list[str | None]:
     """Return Content-Type, ETag and Last-Modified; None for one that is repeated or too long."""
+    found: dict[bytes, str | None] = {}
     # Raw bytes: httpx would decode them by an encoding that it guesses.
-    fields, values = getattr(headers, "received", None) or (headers.raw, by_name(headers.raw))
-    if len(values) < len(fields):
-        names = [name.lower() for name, _ in fields]
-        values = {name: values[name] for name in _HEADERS if names.count(name) == 1}
-    found = [values.get(name) for name in _HEADERS]
-    return [
-        None if value is None or len(value) > LONGEST else value.decode("latin-1")
-        for value in found
-    ]
+    for key, value in headers.raw:
+        if (name := key.lower()) in _HEADERS:
+            once = name not in found and len(value) <= LONGEST
+            found[name] = value.decode("latin-1") if once else None
+    return list(map(found.get, _HEADERS))
 
 
 _VALUES: Mapping[type[Outcome], attrgetter[Values]] = {
