@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -114,6 +113,8 @@ def check_methods(name: str, value: object, methods: Iterable[str], wanted: str)
 
 def check_json(name: str, value: object) -> None:
     """Raise TypeError or ValueError unless `value` is a mapping that JSON can represent."""
+    import json
+
     check_kind(name, value, Mapping, "a mapping of what JSON can represent")
     try:
         json.dumps(dict(value))  # type: ignore[call-overload]

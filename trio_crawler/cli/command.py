@@ -19,7 +19,6 @@ from trio_crawler.cli.exit import CLOSED_PIPE, FAULT, complain, discard_output
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import Group, declared, secret_flags
 from trio_crawler.cli.shared_options import OF_CHECKS, ReportOptions, Shared
-from trio_crawler.page import has_accelerator
 
 FILE, PROJECT, TABLE = "trio-crawler.toml", "pyproject.toml", "trio-crawler"
 OF_FOLDERS = {
@@ -228,7 +227,7 @@ def _toml(value: Any) -> str:
 
 
 # As much of a help as says what the option does.
-_BEGINNING = re.compile(r".{20,}?(?=[.;:] |\.?$)")
+_BEGINNING = r".{20,}?(?=[.;:] |\.?$)"
 CONTEXT: dict[str, Any] = {
     "help_option_names": ["--help"],
     "max_content_width": 96,
@@ -282,6 +281,8 @@ class Command(click.Command):
             if given.get("version") and not context.resilient_parsing:
                 click.echo(f"trio_crawler {__version__}")
                 if "verbose" in given.get("level", ()):
+                    from trio_crawler.page import has_accelerator
+
                     found = "yes" if has_accelerator() else "no"
                     click.echo(f"compiled readers of pages: {found}")
                 context.exit()
@@ -332,7 +333,9 @@ class Command(click.Command):
         flags = {flag: each for each in self.get_params(context) for flag in each.opts}
         records = filter(None, (flags[flag].get_help_record(context) for flag in self._often))
         with formatter.section("Options"):
-            formatter.write_dl([(names, _BEGINNING.findall(text)[0]) for names, text in records])
+            formatter.write_dl(
+                [(names, re.findall(_BEGINNING, text)[0]) for names, text in records]
+            )
         formatter.write_paragraph()
         count = sum(isinstance(each, click.Option) for each in self.get_params(context))
         formatter.write_text(f"--help shows all {count} options, with examples.")

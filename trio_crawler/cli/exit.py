@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
 
-from trio_crawler import StoreError
 from trio_crawler.cli.options import CrawlOptions
 from trio_crawler.cli.parsing import declared
 from trio_crawler.cli.signals import SIGNALS, Interrupted, name_of
-from trio_crawler.store import DifferentCrawl, InUse, Unusable
+
+if TYPE_CHECKING:
+    from trio_crawler import StoreError
 
 FAULT, WRONG_USAGE, NOTHING = 1, 2, 3
-# A command that a signal ended exits with 128 and the signal's number.
-INTERRUPTED = 128 + signal.SIGINT
-CLOSED_PIPE = 128 + signal.SIGPIPE
+# A command that a signal ended exits with 128 and the signal's number: SIGINT has 2, SIGPIPE 13.
+INTERRUPTED, CLOSED_PIPE = 128 + 2, 128 + 13
 
 
 def tell(line: str) -> None:
@@ -59,6 +59,15 @@ def guarded(work: Callable[[], int]) -> int:
     the reason in one line. From now on signals are noted, and the work itself ends early.
     """
     SIGNALS.note()
+    # Only now: --help needs neither of them.
+    import ctypes
+
+    from trio_crawler import StoreError
+
+    # glibc keeps what each thread has freed for that thread: 60 MiB in a flood of links. This is
+    # M_ARENA_MAX of <malloc.h>; other systems have no `mallopt`.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(-8, 1)
     # The modules are here to stay: no collection looks at them.
     gc.freeze()
     # ▶ With 1,000 tasks the collector takes 6 % of a crawl at Python's own threshold of 700, and
@@ -91,6 +100,8 @@ def first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 def refused(error: StoreError) -> int:
     """Print why a directory cannot be used, and return the exit status."""
+    from trio_crawler.store import DifferentCrawl, InUse, Unusable
+
     # With the options as they are typed.
     flags = {each.key: each.flag for _, each in declared(CrawlOptions)}
     complain(error.named(flags) if isinstance(error, DifferentCrawl) else str(error))

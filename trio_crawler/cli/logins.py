@@ -16,11 +16,9 @@ from trio_crawler.cli.secrets import ask, use
 
 _NETRC = "~/.netrc"
 # The URL of a proxy with a user and without a password.
-_PROXY_USER = re.compile(r"([a-z0-9]+://[^/?#@:]+)(@.+)", re.IGNORECASE | re.DOTALL)
+_PROXY_USER = r"(?is)([a-z0-9]+://[^/?#@:]+)(@.+)"
 # In PEM a key with a password is told by one of these (RFC 5958 and RFC 1421).
-_is_encrypted = re.compile(
-    rb"^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)", re.MULTILINE
-).search
+_ENCRYPTED = rb"(?m)^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)"
 _MAX_BYTES = 1024 * 1024
 
 
@@ -45,7 +43,7 @@ def asked(options: CrawlOptions) -> CrawlOptions:
             password = password_of("a user in a URL", "--auth", f"{user} at {host}")
             logins[at] = url, (user, password)
     proxy = options.proxy
-    if proxy is not None and (found := _PROXY_USER.fullmatch(proxy)):
+    if proxy is not None and (found := re.fullmatch(_PROXY_USER, proxy)):
         password = password_of("a user in --proxy", "--proxy", "the user of the proxy")
         proxy = f"{found[1]}:{quote(password, safe='')}{found[2]}"
     key = _password_of_key(options)
@@ -67,7 +65,7 @@ def _password_of_key(options: CrawlOptions) -> str | None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise click.UsageError(f"{option}: cannot read {path!r}: {why}") from None
-    if not _is_encrypted(begin):
+    if not re.search(_ENCRYPTED, begin):
         return None
     remedy = "decrypt the key with `openssl pkey`"
     return ask(f"Password of the key in {path}: ", f"the key of {option}", remedy)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import ctypes
 import gc
 import os
 import re
 import sys
-from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -100,10 +98,8 @@ _ESCAPED = "trio_crawler.escaped"
 # The script of a shell sets this when it asks what may follow.
 _COMPLETING = "_TRIO_CRAWLER_COMPLETE"
 _SHELLS = ["bash", "zsh", "fish"]
-# The number of this parameter in <malloc.h>.
-_M_ARENA_MAX = -8
 # Letters of a URL are shown behind its host only.
-_in_path = re.compile(r"https?://[^/]+/").match
+_IN_PATH = r"https?://[^/]+/"
 
 
 def main() -> NoReturn:
@@ -142,12 +138,8 @@ def main() -> NoReturn:
 
 
 def prepare() -> None:
-    """Prepare the process of a command, or of a worker, for text and for memory."""
+    """Prepare the process of a command, or of a worker, for text that its locale lacks."""
     codecs.register_error(_ESCAPED, _escaped)
-    # glibc keeps what each thread has freed for that thread: 60 MiB in a flood of links. Other
-    # systems have no `mallopt`.
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -155,7 +147,7 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeEncodeError):
         start, text = error.start, error.object
         word = text[max(text.rfind(end, 0, start) for end in " \n") + 1 : start]
-        if _in_path(word):
+        if re.match(_IN_PATH, word):
             # The others of the run may be beyond the URL.
             return quote(text[start], errors="replace"), start + 1
     return codecs.backslashreplace_errors(error)

@@ -27,7 +27,7 @@ READ = f"{__name__}.read"
 
 _MAX_BYTES = 64 * 1024
 # A name with one of these may be a secret after a stray "@".
-_MAY_BE_SECRET = re.compile(r"[:=\s]")
+_DOUBTFUL = r"[:=\s]"
 
 
 def lines(word: str, parameter: click.Parameter) -> list[str]:
@@ -116,10 +116,10 @@ def _read(place: str) -> tuple[str, str]:
 
 
 def _name(shown: str, word: str) -> str:
-    return "what is named after @" if _MAY_BE_SECRET.search(word) else shown
+    return "what is named after @" if re.search(_DOUBTFUL, word) else shown
 
 
-_USERINFO = re.compile(rb"((?:[a-z]{4,7}:)?[/\\]*)([^/?#\\@]*:[^/?#\\]*)(@.*)", re.I | re.S)
+_USERINFO = rb"(?is)((?:[a-z]{4,7}:)?[/\\]*)([^/?#\\@]*:[^/?#\\]*)(@.*)"
 _START, _END = 45, 46
 """The places of arg_start and arg_end in /proc/self/stat behind the name (proc(5))."""
 
@@ -157,7 +157,7 @@ def _hidden(words: list[bytes], flags: Collection[bytes]) -> Iterator[bytes]:
             yield _masked(word)
         elif flag in flags and equals:
             yield flag + equals + _masked(value)
-        elif found := _USERINFO.fullmatch(word):
+        elif b"@" in word and (found := re.fullmatch(_USERINFO, word)):
             yield found[1] + _masked(found[2]) + found[3]
         else:
             yield word
