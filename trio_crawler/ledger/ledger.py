@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -77,7 +76,7 @@ _LINKS = 16 * 1024 * 1024
 # URL, and each of them.
 _RECORD, _OUTLINKS, _NAMED, _FRAGMENT = 100, 1_000, 200, 80
 _MAX_CHALLENGES = 2_000
-_quoted = re.compile(r'"(?:[^"\\]|\\.)*"')
+_QUOTED = lazy(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
 _schemes = lazy(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])")
 
@@ -485,7 +484,7 @@ def is_html(content_type: str) -> bool:
 def _login_scheme(page: Page) -> str:
     """Return the first scheme of authentication that a 401 names; "" for Basic, and if none is."""
     challenges = ",".join(page.headers.get_list("www-authenticate"))[:_MAX_CHALLENGES]
-    schemes = _schemes.findall(_quoted.sub('""', challenges))
+    schemes = _schemes.findall(_QUOTED.sub('""', challenges))
     if not schemes or any(scheme.lower() == "basic" for scheme in schemes):
         return ""
     return str(schemes[0])

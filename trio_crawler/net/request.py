@@ -30,10 +30,10 @@ Auth: TypeAlias = tuple[str, str] | Mapping[str, tuple[str, str]]
 
 _ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 # Tokens (RFC 9110, 5.6.2), and the characters that a field value cannot have (5.5).
-is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+IS_TOKEN = lazy(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 has_control = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
 # A rough check of the mailbox that From has (RFC 9110, 10.1.2; RFC 5322).
-_is_mailbox = re.compile(r"[!-?A-~]+@[!-?A-~]+").fullmatch
+_MAILBOX = lazy(r"[!-?A-~]+@[!-?A-~]+")
 # The part of a URL that a request line may carry, from the first slash on (RFC 9112, 3.2.1).
 is_target = re.compile(r"/[\x21-\x22\x24-\x7e]*").fullmatch
 # The headers that decide where a request goes and where it ends.
@@ -186,7 +186,7 @@ def default_fields(
     if contact is not None:
         wanted = "an e-mail address such as me@example.org"
         check_kind("contact", contact, str, wanted)
-        if not _is_mailbox(contact):
+        if not _MAILBOX.fullmatch(contact):
             raise ArgumentError("contact", f" must be {wanted}, not {contact!a}")
         fields["From"] = contact
     return [(name.encode(), value.strip(" \t").encode()) for name, value in fields.items()]
@@ -234,7 +234,7 @@ def fields_of(headers: Headers, argument: str = "headers") -> Fields:
             raise TypeError(f"{wanted}, and one of them is not a pair of strings")
         name, value = pair
         # A value may be a credential, so the messages show names only.
-        if not is_token(name):
+        if not IS_TOKEN.fullmatch(name):
             wrong = f": a header needs a name such as X-Token, not {name!a}"
             raise ArgumentError(argument, wrong)
         if name.lower() in _OURS:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_path, several_strings
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Phase, Reason
 from trio_crawler.net.dial.addresses import as_in_url
 from trio_crawler.net.dial.stream import Stream, TlsStream
@@ -22,7 +22,7 @@ HTTP1 = ("http/1.1",)
 """The protocols that are offered to a server (ALPN) unless HTTP/2 may be used."""
 
 HTTPS = 443
-_NO_HOST = re.compile(r"[@?#/\\*\s]")
+_NO_HOST = lazy(r"[@?#/\\*\s]")
 
 Place: TypeAlias = str | Path
 ClientCert: TypeAlias = Place | tuple[Place, Place] | tuple[Place, Place, str]

@@ -59,7 +59,7 @@ _HEADER = lazy(
 #   <meta                       meta       a meta tag; its attributes follow
 #   <p  </p                     tag        any other tag; its attributes follow
 #   <!…>  <?…>  </1>                       a bogus comment, which ends at the first ">"
-_PRESCAN = re.compile(
+_PRESCAN = lazy(
     rb"""
     <
     (?: !-- (?: -?> | [\s\S]*?--> )
@@ -70,7 +70,7 @@ _PRESCAN = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = lazy(
     rb"""
     [\t\n\f\r /]*+
     (?P<name> [^\t\n\f\r />] [^\t\n\f\r />=]*+ )
@@ -110,9 +110,9 @@ _IN_CONTENT = lazy(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CHARSET_RULE = re.compile(rb'@charset "([\x00-\x21\x23-\x7f]*+)";').match
+_CHARSET_RULE = lazy(rb'@charset "([\x00-\x21\x23-\x7f]*+)";')
 # <?xml version="1.0" encoding="utf-8"
-_XML_DECLARATION = re.compile(
+_XML_DECLARATION = lazy(
     rb"""
     <\?xml [^>]*? [\t\n\f\r ] encoding [\t\n\f\r ]* = [\t\n\f\r ]*
     (?: "(?P<double> [^">]* )" | '(?P<single> [^'>]* )' )
@@ -147,7 +147,7 @@ def detect_style(body: bytes, content_type: str, environment: str = "") -> str:
     for bom, encoding in _BOMS:
         if body.startswith(bom):
             return encoding
-    rule = _CHARSET_RULE(body[:_PRESCAN_BYTES])
+    rule = _CHARSET_RULE.match(body[:_PRESCAN_BYTES])
     declared = None if rule is None else _name(rule[1].decode("latin-1"))
     if declared in ("utf-16le", "utf-16be"):
         declared = "utf-8"

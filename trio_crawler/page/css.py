@@ -100,10 +100,10 @@ _ARGUMENT = lazy(
     """,
     re.VERBOSE,
 )
-_BAD_URL = re.compile(r"(?: [^)\\]++ | \\ (?s: . ) | \\ \Z )*+ \)?+", re.VERBOSE).match
+_BAD_URL = lazy(r"(?: [^)\\]++ | \\ (?s: . ) | \\ \Z )*+ \)?+", re.VERBOSE)
 _BAD_STRING = lazy(rf"[{_SPACE}]*+ (?: {_DOUBLE} | {_SINGLE} )", re.VERBOSE)
 _BLANKS = lazy(rf"(?: [{_SPACE}]++ | {_COMMENT} )*+", re.VERBOSE)
-_IS_URL = re.compile(rf"{_URL}\(").match
+_URL_BEGIN = lazy(rf"{_URL}\(")
 _UNESCAPE = lazy(
     rf"""
     \\ (?: (?P<number> [0-9a-fA-F]{{1,6}}+ ) (?: \r\n | [{_SPACE}] )?+
@@ -158,7 +158,7 @@ def style_urls(
             if rule != "import" or ignored or not prelude or after is None:
                 continue
             at, imported = after.end(), True
-            function = "url" if _IS_URL(text, at, end) else ""
+            function = "url" if _URL_BEGIN.match(text, at, end) else ""
             at += len("url(") if function else 0
         elif kind == "stop" and (stop := match["stop"]) not in "\"'(":
             depth = depth - 1 if stop == ")" else 0
@@ -200,7 +200,7 @@ def _function(text: str, match: re.Match[str]) -> str:
 
 def _after_bad(text: str, at: int, end: int, *, is_url: bool) -> int:
     """Return where a bad string, or a bad URL without quotes, ends."""
-    found = _BAD_STRING.match(text, at, end) or (_BAD_URL(text, at, end) if is_url else None)
+    found = _BAD_STRING.match(text, at, end) or (_BAD_URL.match(text, at, end) if is_url else None)
     return at if found is None else found.end()
 
 

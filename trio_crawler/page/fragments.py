@@ -22,7 +22,7 @@ MAX_TARGETS = 1_000_000
 _DIRECTIVE = ":~:"
 _CODE_HOST = "user-content-"
 # The first line and the last one of a source that a script of its page marks: 10-20, L10-L20.
-_lines = re.compile("(L?)([0-9]+)-L?([0-9]+)").fullmatch
+_LINES = lazy("(L?)([0-9]+)-L?([0-9]+)")
 _may_have_place = lazy(r"\b(?:id|name)\s*=", re.I)
 
 
@@ -63,7 +63,7 @@ def has_place(places: AbstractSet[int], fragment: str) -> bool:
     names = names_of(fragment)
     if not names or any(written(name) in known for name in names):
         return True
-    lines = _lines(fragment)
+    lines = _LINES.fullmatch(fragment)
     return lines is not None and all(written(lines[1] + lines[at]) in known for at in (2, 3))
 
 

@@ -38,7 +38,7 @@ _LOOKS_LIKE_HTML = lazy(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_LOOKS_LIKE_XML = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
+_LOOKS_LIKE_XML = lazy(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<\?xml")
 _SNIFFED_BYTES = 1445
 _PROLOGUE = 65_536  # characters
 # The root element, after the XML declaration, instructions and comments.

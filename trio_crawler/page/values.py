@@ -138,7 +138,7 @@ def _of(member: dict[str, Any], name: str, kind: LinkKind) -> Iterator[tuple[Lin
 _QUOTED = r'" (?P<quoted> (?: [^"\\]++ | \\. )*+ ) "?+'
 # One link of a field: a comma ends it, but not between "<" and ">" or in quotes.
 _LINKS = lazy(rf"""(?: [^",<]++ | < [^>]*+ >?+ | {_QUOTED} )++""", re.DOTALL | re.VERBOSE)
-_TARGET = re.compile(r"[ \t]*+<([^>]*+)>").match
+_TARGET = lazy(r"[ \t]*+<([^>]*+)>")
 _PARAMETERS = lazy(
     rf"""
     (?P<name> [^ \t;="]++ ) [ \t]*+
@@ -146,7 +146,7 @@ _PARAMETERS = lazy(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_UNQUOTE = re.compile(r"\\(.)", re.DOTALL).sub
+_UNQUOTE = lazy(r"\\(.)", re.DOTALL)
 
 
 class FieldLink(NamedTuple):
@@ -170,7 +170,7 @@ class FieldLink(NamedTuple):
 def in_link_field(field: str) -> Iterator[FieldLink]:
     """Yield the links of one Link field; the first parameter of each name counts."""
     for link in _LINKS.finditer(field):
-        if (target := _TARGET(link[0])) is not None:
+        if (target := _TARGET.match(link[0])) is not None:
             found = _parameters(link[0][target.end() :])
             parameters = (found.get(name, "") for name in ("rel", "anchor", "title"))
             yield FieldLink(target[1], *parameters)
@@ -180,5 +180,5 @@ def _parameters(source: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _PARAMETERS.finditer(source):
         quoted, token = match.group("quoted", "token")
-        found.setdefault(match["name"].lower(), _UNQUOTE(r"\1", quoted or "") or token or "")
+        found.setdefault(match["name"].lower(), _UNQUOTE.sub(r"\1", quoted or "") or token or "")
     return found

@@ -35,9 +35,9 @@ _MAX_TEXT = 4_096
 """The most characters that are read of one field or attribute."""
 
 # A date has a comma before its day.
-_COMMA = re.compile(r",(?!\s*[0-9])")
-_VALUED = re.compile(r"unavailable_after|max-[a-z-]+")
-_AGENT = re.compile(r"\*|[a-z0-9_-]\S*")
+_COMMA = lazy(r",(?!\s*[0-9])")
+_VALUED = lazy(r"unavailable_after|max-[a-z-]+")
+_AGENT = lazy(r"\*|[a-z0-9_-]\S*")
 
 
 def parse_http_date(text: str) -> datetime | None:
@@ -228,8 +228,8 @@ _BY_HEAD = frozenset({Reason.RESET, Reason.INCOMPLETE, Reason.BAD_REPLY, Reason.
 # Seconds: a Retry-After of more than a day is not meant for a crawl.
 _MAX_RETRY_AFTER = 86_400
 # RFC 9110, 10.2.3: digits and nothing else.
-_SECONDS = re.compile("[0-9]{1,10}")
-_NUMBER = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
+_SECONDS = lazy("[0-9]{1,10}")
+_NUMBER = lazy(r"[0-9]{1,10}(?:\.[0-9]{1,9})?")
 # Of `"default";r=0;t=30`, and in earlier drafts `remaining=0, reset=30`.
 _NOTHING_LEFT = lazy(r"(?:^|[;,])\s*(?:r|remaining)\s*=\s*0\s*(?:[;,]|$)")
 _UNTIL = lazy(r"(?:^|[;,])\s*(?:t|reset)\s*=\s*([0-9]+)")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from zlib import crc32
 
+from trio_crawler.expressions import lazy
 from trio_crawler.page.urls import host, path
 from trio_crawler.policy.url_shapes import steps
 
@@ -42,7 +43,7 @@ _DATE_WORDS = frozenset(
 )
 _LONG = 16
 # Two pages may differ only in an image. The query of its address is left out: it may be generated.
-image_names = re.compile(rb"""src=["']?([^"'?<> ]++)""").findall
+IMAGE_NAMES = lazy(rb"""src=["']?([^"'?<> ]++)""")
 
 _EVERY, _ENOUGH = 4, 4_096
 _STEPS_KEPT = 16
@@ -71,7 +72,7 @@ def fingerprint(url: str, body: bytes) -> int:
     ]
     kept = _without_digits(b" ".join(words)) - _DATE_WORDS
     in_url = _without_digits(url.encode().translate(_WORDS))
-    return hash(frozenset(kept - in_url | set(image_names(body))))
+    return hash(frozenset(kept - in_url | set(IMAGE_NAMES.findall(body))))
 
 
 def _without_digits(text: bytes) -> set[bytes]:
@@ -132,7 +133,7 @@ class Novelty:
         }
         texts.discard(b"")
         own, bits = hash((host,)), self._bits
-        for text in texts.union(image_names(body, 0, _END)[:_MAX_PIECES]):
+        for text in texts.union(IMAGE_NAMES.findall(body, 0, _END)[:_MAX_PIECES]):
             key = own ^ hash(text)
             # ▶ Most texts are known: a call for each takes twice as long.
             if bits[(key & _MASK) >> 3] & 1 << (key & 7):

@@ -29,10 +29,10 @@ _SEARCH = 400
 
 # "*", "$" and "'" in a URL are escaped: the first two because they have a meaning in patterns
 # (RFC 9309, 2.2.3), the last because the WHATWG URL standard escapes it in queries.
-_PLAIN = re.compile(r"[\w\-.~:/?#\[\]@!&()+,;=]*+", re.ASCII).fullmatch
+_PLAIN = lazy(r"[\w\-.~:/?#\[\]@!&()+,;=]*+", re.ASCII)
 _ODD = lazy(r"%([0-9A-Fa-f]{2})|(?:[^\w\-.~:/?#\[\]@!&()+,;=%]|%(?![0-9A-Fa-f]{2}))++", re.ASCII)
 _UNRESERVED = re.compile(r"[\w\-.~]", re.ASCII).fullmatch
-_STARS = re.compile(r"\*+")
+_STARS = lazy(r"\*+")
 
 MAX_BYTES = 500 * 1024
 """The most bytes that are read of a robots.txt (RFC 9309, 2.5)."""
@@ -47,12 +47,12 @@ MAX_SITEMAPS = 1_000
 """The most sitemaps that are read from one file."""
 
 _TOKEN = re.compile("[A-Za-z_-]+")
-_COMPATIBLE = re.compile("compatible; *([A-Za-z_-]+)")
+_COMPATIBLE = lazy("compatible; *([A-Za-z_-]+)")
 # The byte order mark of UTF-8, or its beginning, as in Google's parser.
-_BOM = re.compile(b"\xef(?:\xbb\xbf?+)?+")
-_FIELD = re.compile(r"^[ \t]*+[a-z][a-z-]++[ \t]*+:", re.ASCII | re.IGNORECASE | re.MULTILINE)
-_EVERYONE = re.compile(r"\*(?:\s|$)")
-_DELAY = re.compile(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
+_BOM = lazy(b"\xef(?:\xbb\xbf?+)?+")
+_FIELD = lazy(r"^[ \t]*+[a-z][a-z-]++[ \t]*+:", re.ASCII | re.IGNORECASE | re.MULTILINE)
+_EVERYONE = lazy(r"\*(?:\s|$)")
+_DELAY = lazy(r"[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++", re.ASCII)
 
 MAX_REDIRECTS = 5
 """The most redirects that are followed for one robots.txt (RFC 9309, 2.3.1.2)."""
@@ -159,7 +159,7 @@ class Rules:
             return True
         start = url.find("/", len("https://"))
         path = url[start:] if start >= 0 else "/"
-        if not _PLAIN(path):
+        if not _PLAIN.fullmatch(path):
             path = spell(path)
         if path == "/robots.txt":
             return True
@@ -193,7 +193,7 @@ def spell(text: str) -> str:
 
     Unreserved characters are unescaped, all characters outside `_PLAIN` are escaped.
     """
-    return text if _PLAIN(text) else _ODD.sub(_escaped, text)
+    return text if _PLAIN.fullmatch(text) else _ODD.sub(_escaped, text)
 
 
 def _escaped(odd: re.Match[str]) -> str:

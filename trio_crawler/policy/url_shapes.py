@@ -45,19 +45,19 @@ _may_have_pattern = re.compile("[0-9?]").search
 _ZERO = ord("0")
 _DIGITS_AS_ZERO = bytes(_ZERO if 48 <= byte <= 57 else byte for byte in range(256))
 _HEX_AS_ZERO = bytes(_ZERO if chr(byte) in hexdigits else byte for byte in range(256))
-_VALUE = re.compile("=[^&]*")
+_VALUE = lazy("=[^&]*")
 # Every UUID and every long hexadecimal number begins so, once its digits are replaced by 0.
 _LONG_NUMBER = b"0" * 8
 
 # A number of a URL, with the sign that it has as the value of a parameter.
-_number = re.compile("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
+_SIGNED = lazy("(?<==)-?[0-9]{1,18}|[0-9]{1,18}")
 # A calendar leads back, on, and further on; a list leads to the pages before and after.
 _LEAST_STEPS = 3
 _LINKS_READ = 1_000
 
 # ";jsessionid=" of Java servlets, and the segment "(S(24 characters))" of ASP.NET.
-_IN_PATH = re.compile(";jsessionid=[^;/?]*", re.IGNORECASE)
-_SEGMENT = re.compile(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
+_IN_PATH = lazy(";jsessionid=[^;/?]*", re.IGNORECASE)
+_SEGMENT = lazy(r"/\([Ss]\([0-9A-Za-z]{24}\)\)(?=/)")
 
 _IN_QUERY = lazy(
     "[?&](?:phpsessid|jsessionid|aspsessionid|oscsid|zenid|sid|session_?id|cfid|cftoken)",
@@ -83,7 +83,7 @@ _MAY_CHANGE = lazy(
     """,
     re.VERBOSE,
 )
-_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-_+ ]+")
+_PARTS = lazy(r"(?<=[a-z0-9])(?=[A-Z])|[-_+ ]+")
 _LEAVE = r"(?: log | sign ) -? (?: out | off )"
 _CHANGE = (
     "delete|remove|destroy|erase|unsubscribe|revoke|purge|deactivate"
@@ -184,13 +184,13 @@ def steps(url: str, links: Iterable[str]) -> frozenset[object]:
     for link in islice(links, _LINKS_READ):
         if link != url and key_of(link) == key:
             pairs = zip(_numbers(link), own, strict=False)
-            found.add((_number.sub("0", link), tuple([there - here for there, here in pairs])))
+            found.add((_SIGNED.sub("0", link), tuple([there - here for there, here in pairs])))
     ways = {step > 0 for _, distance in found for step in distance if step}
     return frozenset(found if len(found) >= _LEAST_STEPS and len(ways) > 1 else ())
 
 
 def _numbers(url: str) -> list[int]:
-    return list(map(int, _number.findall(url, url.index("/", 8))))
+    return list(map(int, _SIGNED.findall(url, url.index("/", 8))))
 
 
 def segments(path: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import defaultdict
 
@@ -178,8 +177,8 @@ _NUMBER = "[0-9]+"
 _ANY_NUMBER = f"(?:{_UUID}|{_LONG_ALONE}|{_NUMBER})"
 # The rest of a URL without a number and without a query.
 _PLAIN = "(?:[^/?%0-9]|%..)*"
-_PART = re.compile("(%[0-9A-Fa-f]{2}|0)")
-_meaning = re.compile(r"[\\.^$*+?{}\[\]|()]")
+_PART = lazy("(%[0-9A-Fa-f]{2}|0)")
+_MEANING = lazy(r"[\\.^$*+?{}\[\]|()]")
 
 
 def shape_of(url: str) -> str:
@@ -225,4 +224,4 @@ def _query(names: str) -> str:
 
 def _escaped(text: str) -> str:
     # Not `re.escape`, which also escapes characters that have a meaning only elsewhere.
-    return _meaning.sub(r"\\\g<0>", text)
+    return _MEANING.sub(r"\\\g<0>", text)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import httptools
 import msgspec
 
+from trio_crawler.expressions import lazy
 from trio_crawler.model import Phase
 from trio_crawler.net.errors import bad_reply
 from trio_crawler.policy.answers import by_name
@@ -35,8 +36,8 @@ is_name = re.compile(_NAME).fullmatch
 _VALUE = rb"[^\r\n\0]*+(?:\r?\n[ \t][^\r\n\0]*+)*+"
 # A line by the grammar of RFC 9112, 5, with the white space that may end it in the value.
 _strict_fields = re.compile(rb"^(%s):[ \t]*+([^\r\n\0]*+)\r\n" % _NAME, re.MULTILINE).findall
-_LOOSE = re.compile(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
-_LINE = re.compile(rb"[^\r\n\0]*+\r?\n")
+_LOOSE = lazy(rb"(%s)[ \t]*+:(%s)\r?\n" % (_NAME, _VALUE))
+_LINE = lazy(rb"[^\r\n\0]*+\r?\n")
 _is_length = re.compile(rb"[0-9]{1,19}").fullmatch
 WITHOUT_BODY = frozenset({204, 304})
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -67,7 +67,7 @@ _SIMPLE_TEXT = lazy(
     """,
     re.VERBOSE,
 )
-_FIRST_END = re.compile(rf"</?+[aA]{NAME_END}").search
+_FIRST_END = lazy(rf"</?+[aA]{NAME_END}")
 _HIDDEN_END = {
     name: lazy(f"</(?:{either_case(name)}){NAME_END}[^>]*+>") for name in _NOT_SHOWN.split()
 }
@@ -126,7 +126,7 @@ class AnchorCollector:
             return Anchor("a", text)
         # In SVG, the tokenizer finds links in elements that are skipped here. Their text ends at
         # the next link, so that no part of a page is read again and again.
-        end = _FIRST_END(self._text, at, at + WINDOW)
+        end = _FIRST_END.search(self._text, at, at + WINDOW)
         source = self._text[at : at + WINDOW if end is None else end.start()]
         return Anchor("a", read_until_end(source, 0)[0])
 

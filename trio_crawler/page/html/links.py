@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets, urls
 from trio_crawler.page.html import anchors
@@ -371,7 +372,7 @@ def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tu
     # ▶ `list[str]()` takes 0.4 us.
     found: list[tuple[LinkKind, str, bool]] = []
     places: tuple[str, ...] = ()
-    if name == "link" and (usual := _usual_link(source)) is not None:
+    if name == "link" and (usual := _USUAL_LINK.fullmatch(source)) is not None:
         named, href = kind_of_rel(usual[1]), usual[2]
         if named is not None and href.strip(urls.STRIPPED):
             found.append((named, href, False))
@@ -398,10 +399,10 @@ def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tu
 
 
 # ▶ The next page, the one before and the canonical one: most elements that are on one page only.
-_usual_link = re.compile(
+_USUAL_LINK = lazy(
     r"""[ ]rel="([^"&\0]*+)"(?:[ ](?:title|type)="[^"]*+")*+[ ]href="([^"&\0]*+)"[ /]*+""",
     re.VERBOSE,
-).fullmatch
+)
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
 

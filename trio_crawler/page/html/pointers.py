@@ -7,11 +7,11 @@ the endpoints of protocols such as pingback, `ping`, `itemid`, and an empty valu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import LinkKind
 from trio_crawler.page import css, entities, urls, values
 from trio_crawler.page.html.start_tags import USE, attributes
@@ -20,7 +20,7 @@ from trio_crawler.page.html.tokenizer import has_nofollow
 MAX_TEXT, MAX_WRITTEN = 100, 200
 """The most characters of a link's text and of its spelling."""
 
-_SPACES = re.compile(r"[\t\n\f\r ]+")
+_SPACES = lazy(r"[\t\n\f\r ]+")
 _MAX_CACHED_SOURCE = 512
 
 # The attributes of an element, as written in lower case, that each contain one URL.

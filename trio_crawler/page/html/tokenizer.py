@@ -70,9 +70,9 @@ NEXT_TAG = lazy(
 COMMENT = r"""
     !-- (?: -?+ (?=>) | [^-]*+ (?: - (?!-!?>) [^-]*+ )*+ --!?+ (?=>) )
 """
-_COMMENT_END = re.compile("--!?>")
+_COMMENT_END = lazy("--!?>")
 RAW_END = {name: lazy(f"</(?:{either_case(name)}){NAME_END}") for name in RAW.split()}
-_NOSCRIPT_END = re.compile(f"</(?:{either_case('noscript')}){NAME_END}")
+_NOSCRIPT_END = lazy(f"</(?:{either_case('noscript')}){NAME_END}")
 # The marks in a script that change where it ends:
 #
 #   text                captured
@@ -120,9 +120,7 @@ HREF = attribute_matcher("href")
 REL = attribute_matcher("rel")
 # A tag without these is not rel=nofollow: a reference may stand for any letter.
 _MAY_BE_NOFOLLOW = re.compile("[wW&]").search
-_NOFOLLOW_TOKEN = re.compile(
-    rf"(?<![^{SPACE}])nofollow(?![^{SPACE}])", re.IGNORECASE | re.ASCII
-).search
+_NOFOLLOW_TOKEN = lazy(rf"(?<![^{SPACE}])nofollow(?![^{SPACE}])", re.IGNORECASE | re.ASCII)
 CONTEXTS = frozenset({"template", "svg", "math"})
 WITH_HREF = frozenset({"a", "area", "base"})
 # The elements of SVG and MathML that contain HTML (13.2.6, integration points).
@@ -141,7 +139,7 @@ _MAX_DEPTH = 32  # open elements; elements that are nested deeper are ignored
 
 def has_nofollow(rel: str) -> bool:
     """Whether a decoded `rel` contains the token nofollow."""
-    return _NOFOLLOW_TOKEN(rel) is not None
+    return _NOFOLLOW_TOKEN.search(rel) is not None
 
 
 def is_nofollow(text: str, at: int, end: int) -> bool:

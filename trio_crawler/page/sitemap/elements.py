@@ -38,8 +38,8 @@ _ROOT = lazy(
     """,
     re.VERBOSE,
 )
-_DECLARATIONS = re.compile(r"<!DOCTYPE[^\[<>]*+\[")
-_PAGE = re.compile(r"<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE)
+_DECLARATIONS = lazy(r"<!DOCTYPE[^\[<>]*+\[")
+_PAGE = lazy(r"<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE)
 
 LOOSE = ("urlset", "index")
 """Kinds of files in which URLs outside of records count, too."""

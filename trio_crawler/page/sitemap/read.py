@@ -37,7 +37,7 @@ _MAX_PRIORITY = 32
 _BLANK = "\ufeff\t\n\r "
 _LINE = lazy(r"[\ufeff\t ]*+[^\ufeff\t\r\n ][^\r\n]*+")
 _LISTS_URLS = lazy(r"^[\ufeff\t ]*+https?://", re.IGNORECASE | re.MULTILINE)
-_PRIORITY = re.compile(r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_PRIORITY = lazy(r"\+?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
 class SitemapEntry(NamedTuple):
