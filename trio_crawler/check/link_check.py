@@ -28,6 +28,9 @@ __all__ = ["Defect", "LinkCheck", "Verdict", "Verdicts", "parse_patterns", "pars
 
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"
+# ▶ Python 3.11 finds a member of an enumeration in 0.1 us, and one by its value in 1 us.
+_FORM, _OTHER_SITE = LinkKind.FORM, Reason.OTHER_SITE
+_KIND_OF = {kind.value: kind for kind in LinkKind}
 _FINE, _FINE_OUTSIDE = 1, 2
 # Of a link that was looked at: nothing is to be told of it, or something is.
 _SILENT, _TOLD = 1, 2
@@ -190,7 +193,7 @@ class LinkCheck:
                 for number in numbers_of(packed):
                     self.checked[kind] += not marks[number]
                     marks[number] = _TOLD
-                    link = Link(urls[number], LinkKind(kind), malformed=True)
+                    link = Link(urls[number], _KIND_OF[kind], malformed=True)
                     found.append(finding_of(page, link, Verdict.FAULT, Reason.BAD_URL))
             for kind, packed in pointed.kinds.items():
                 marks, numbers = known[kind], numbers_of(packed)
@@ -198,7 +201,7 @@ class LinkCheck:
                     unasked.again(kind, numbers, each)
                 for number in {number for number in numbers if marks[number] != _SILENT}:
                     # A check sends no form.
-                    if fine[number] and kind != LinkKind.FORM and number not in malformed:
+                    if fine[number] and kind != _FORM and number not in malformed:
                         self.checked[kind] += 1
                         marks[number] = _SILENT
                         continue
@@ -223,14 +226,14 @@ class LinkCheck:
                             unasked.add(skipped, kind, number, each)
                     marks[number] = _TOLD if here else marks[number] or _SILENT
                     found += here
-                named = pointed.fragments.get(kind, {}) if kind != LinkKind.FORM else {}
+                named = pointed.fragments.get(kind, {}) if kind != _FORM else {}
                 if named and not missing.keys().isdisjoint(named):
                     for number in filter(missing.__contains__, named):
                         last, lost = missing[number]
                         external = self._is_external(last)
                         for fragment in lost & named[number]:
                             page = page or urls[each.page]
-                            link = Link(urls[number], LinkKind(kind), fragment)
+                            link = Link(urls[number], _KIND_OF[kind], fragment)
                             code = Defect.MISSING_FRAGMENT
                             found += self._coded(page, link, code, external=external)
             if found:
@@ -294,7 +297,7 @@ class LinkCheck:
             for by_number in each.pointed.fragments.values():
                 for number, fragments in by_number.items():
                     named[number] |= fragments
-        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        wanted = dict[int, set[str]]()
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
@@ -305,7 +308,7 @@ class LinkCheck:
                         break
                     way.append(onward)
                 for page in way:
-                    wanted[page] |= of_url
+                    wanted[page] = wanted[page] | of_url if page in wanted else of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:
@@ -345,13 +348,11 @@ class LinkCheck:
         """Return why a link was not checked, else None, and its findings but for a fragment."""
         usual = self._ledger.usual(number)
         end = self._ends.get(usual)
-        if rejected == Reason.OTHER_SITE and not (
-            end or self._fine[usual] or kind == LinkKind.FORM
-        ):
+        if rejected == _OTHER_SITE and not (end or self._fine[usual] or kind == _FORM):
             # Most links that are looked at: nothing else is made for these.
-            return (LinkKind(kind), rejected), []
+            return (_KIND_OF[kind], rejected), []
         url = self._ledger.urls.urls[number]
-        link = Link(url, LinkKind(kind))
+        link = Link(url, _KIND_OF[kind])
         if rejected == Reason.BAD_URL:
             return None, [finding_of(page, link, Verdict.FAULT, Reason.BAD_URL)]
         if not is_web(url):
@@ -361,7 +362,7 @@ class LinkCheck:
             if detail := mailto_fault(rest) if is_mail else note_of(scheme):
                 return None, list(self._coded(page, link, code, detail=detail))
             return (scheme, Reason.OTHER_SCHEME), []
-        if kind == LinkKind.FORM:
+        if kind == _FORM:
             return (link.kind, _NO_REQUEST), []
         skipped: str | None = None
         if end is None:

@@ -16,11 +16,14 @@ from trio_crawler.page import urls
 Target: TypeAlias = tuple[str, str, bool]
 """A URL without fragment, the fragment, and whether the value is malformed."""
 
-Row: TypeAlias = tuple[int, LinkKind, str, str, str | int, bool]
-"""A link before it is resolved: offset, kind, value, spelling, text, nofollow.
+Told: TypeAlias = int | tuple[int, Mapping[str, str]]
+"""The offset of the content that has the text of a link, 0 if none has, and its attributes.
 
-In place of the text there may be the offset of the content that has it.
+A usual link has only the offset.
 """
+
+Row: TypeAlias = tuple[int, LinkKind, str, str, str | Told, bool]
+"""A link before it is resolved: offset, kind, value, spelling, text, nofollow."""
 
 
 Urls: TypeAlias = dict[str, set[str] | None]
@@ -81,13 +84,13 @@ def links(
     base: str,
     encoding: str = "utf-8",
     wanted: Wanted | None = None,
-    read_text: Callable[[str, int, int], str] | None = None,
+    read_text: Callable[[str, int, Told], str] | None = None,
 ) -> tuple[list[Link], int]:
     """Return the links of rows in the order of the text, and the number of those left out.
 
     A link is left out if the distinct URLs have more than 4 MiB. `base` is a normalised URL, and
     `encoding` that of the document. Only links that are `wanted` are returned, None
-    for all. `read_text` reads the text of a link, by its offset and that of its content.
+    for all. `read_text` reads the text of a link, by its offset and what tells it.
     """
     rows = list(rows)
     targets = resolve((row[2] for row in rows), base, encoding)

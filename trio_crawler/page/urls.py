@@ -246,9 +246,11 @@ def in_directory(href: str, home: str) -> str:
 
     A href with a fragment is never simple. Raises ValueError as `normalise` does.
     """
+    if (url := (known := _links_of(home)).get(href)) is not None:
+        return url
     found, root = {href: ""}, home.index("/", _AFTER_SCHEME) + 1
-    cache = _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
-    return _resolve_other(href, home) if _join(found, home, root, *cache) else found[href]
+    others = _join(found, home, root, known, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS)
+    return _resolve_other(href, home) if others else found[href]
 
 
 def _resolve_other(href: str, base: str) -> str:

@@ -654,9 +654,25 @@ static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObj
     return name;
 }
 
-static int is_plain(byte c)
+/* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. Letters,
+ * digits, "_", "." and "-" are plain. */
+enum { FIRST = 1, INSIDE = 2, QUERY = 4, PLAIN = 8 };
+static byte LINK[128];
+
+static void fill_link(void)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    for (int each = '0'; each <= 'z'; each++)
+        if (Py_ISALNUM(each) || each == '_') LINK[each] = FIRST | INSIDE | QUERY | PLAIN;
+    for (const char *each = "~!$&()*+,;=@-"; *each; each++)
+        LINK[(byte)*each] = FIRST | INSIDE | QUERY;
+    LINK['.'] = INSIDE | QUERY | PLAIN;
+    LINK['-'] |= PLAIN;
+    for (const char *each = ":/?[]"; *each; each++) LINK[(byte)*each] = QUERY;
+}
+
+static int is_link(const byte *at, const byte *end, int kind)
+{
+    return at < end && *at < 128 && (LINK[*at] & kind);
 }
 
 /* Return the end of a plain href: from its last slash on, or the "#" that it begins with.
@@ -671,12 +687,12 @@ static Span plain_end(Span href)
     int scheme = begins(at, end, "http://") ? 7 : begins(at, end, "https://") ? 8 : 0;
     if (!scheme && begins(at, end, "//")) return none;
     const byte *host = at += scheme;
-    while (scheme && at < end && (is_plain(*at) || *at == ':')) at++;
+    while (scheme && at < end && (is_link(at, end, PLAIN) || *at == ':')) at++;
     if (scheme && (at == host || at == end || *at != '/')) return none;
     const byte *last = at;
     for (; at < end; at++) {
         if (*at == '/') last = at + 1;
-        else if (!is_plain(*at)) return none;
+        else if (!is_link(at, end, PLAIN)) return none;
     }
     return at == href.start || (last < end && *last == '.') ? none : (Span){last, end};
 }
@@ -689,16 +705,17 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-/* Whether a tag may point to a URL with one of the ends, each in a line of its own.
+/* Whether a tag may point to a URL with one of the ends, each in a line of its own; or is a plain end one.
  *
  * A URL may be written without its end if there is a reference, an escape or a control. */
-static int may_end(Span source, Span ends)
+static int may_end(Span source, Span ends, int is_end)
 {
-    for (const byte *at = source.start; at < source.end; at++)
+    for (const byte *at = source.start; at < source.end && !is_end; at++)
         if (IS(*at, ODD)) return 1;
     while (ends.start <= ends.end) {
-        const byte *line = find(ends.start, ends.end, '\n'), *at = source.start;
+        const byte *line = find(ends.start, ends.end, '\n');
         Py_ssize_t length = (line == NULL ? ends.end : line) - ends.start;
+        const byte *at = is_end && source.end - source.start != length ? source.end : source.start;
         if (length == 0) return 1;
         for (; source.end - at >= length; at++) {
             at = find(at, source.end - length + 1, *ends.start);
@@ -719,10 +736,11 @@ static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject 
     if (row->name != USUAL) {
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         return lines.start == NULL || !strcmp(name, "base") || !strcmp(name, "style") ||
-               may_end(source, lines);
+               may_end(source, lines, 0);
     }
     Span end = plain_end(source), fragment = {end.end, source.end};
     if (end.start == NULL || !is_simple_fragment(fragment) || find(end.end, source.end, '&')) return 1;
+    if (lines.start != NULL && !may_end(end, lines, 1)) return 0;
     int wanted = 0;
     for (int whole = 0; wanted == 0 && whole < 1 + (end.end < source.end); whole++) {
         PyObject *found = substring(text, page, (Span){end.start, whole ? source.end : end.end});
@@ -817,25 +835,6 @@ static PyObject *tags(PyObject *module, PyObject *args)
     PyMem_RawFree(page.rows);
     PyMem_RawFree(bytes);
     return result;
-}
-
-/* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. */
-enum { FIRST = 1, INSIDE = 2, QUERY = 4 };
-static byte LINK[128];
-
-static void fill_link(void)
-{
-    for (int each = '0'; each <= 'z'; each++)
-        if (Py_ISALNUM(each) || each == '_') LINK[each] = FIRST | INSIDE | QUERY;
-    for (const char *each = "~!$&()*+,;=@-"; *each; each++)
-        LINK[(byte)*each] = FIRST | INSIDE | QUERY;
-    LINK['.'] = INSIDE | QUERY;
-    for (const char *each = ":/?[]"; *each; each++) LINK[(byte)*each] = QUERY;
-}
-
-static int is_link(const byte *at, const byte *end, int kind)
-{
-    return at < end && *at < 128 && (LINK[*at] & kind);
 }
 
 /* Return where the path and query that begin at a position end. */

@@ -166,16 +166,15 @@ class _Collector:
                 if self.base is None and "href" in (found := attributes(text[begin:end])):
                     self.base = entities.in_attribute(found["href"])
             else:
-                room = self._room > 0
                 empty = xml and text.startswith("/>", content - 2)
-                shown = _text_of(text, content) if name == "a" and room and not empty else ""
-                self._add(pointers(name, text[begin:end], foreign=foreign), start, shown)
+                inside = content if name == "a" and not empty else 0
+                self._add(pointers(name, text[begin:end], foreign=foreign), start, inside)
                 if name == "style" and not (self._kinds and _OF_STYLES.isdisjoint(self._kinds)):
                     self._read_style(text, tag)
                 elif name == "iframe" and not foreign:
                     self._read_frame(text[begin:end], start)
 
-    def _add(self, found: Iterable[Pointer], start: int, shown: str) -> None:
+    def _add(self, found: Iterable[Pointer], start: int, content: int = 0) -> None:
         for kind, value, written, given, nofollow in found:
             if self._kinds is not None and kind not in self._kinds:
                 continue
@@ -183,7 +182,7 @@ class _Collector:
                 self.beyond += 1
                 continue
             self._room -= 1
-            self.rows.append((start, kind, value, written, shown or described(given), nofollow))
+            self.rows.append((start, kind, value, written, (content, given), nofollow))
 
     def _read_style(self, text: str, tag: StartTag) -> None:
         _, _, begin, end, content, content_end, foreign = tag
@@ -195,7 +194,7 @@ class _Collector:
             content_end = text.find(close, content)
         for url, written, at, imported in css.style_urls(text, content, content_end):
             kind = LinkKind.STYLE if imported else LinkKind.CSS
-            self._add((Pointer(kind, url, written[:MAX_WRITTEN]),), at, "")
+            self._add((Pointer(kind, url, written[:MAX_WRITTEN]),), at)
 
     def _read_frame(self, source: str, start: int) -> None:
         srcdoc = attributes(source).get("srcdoc")
@@ -211,14 +210,12 @@ class _Collector:
         self._room = inner._room
 
 
-def _shown(text: str, start: int, content: int) -> str:
-    """Return the text of a usual link, or what its attributes say."""
-    return _text_of(text, content) or described(attributes(text[start + 2 : content - 1]))
-
-
-def _text_of(text: str, at: int) -> str:
-    """Return the visible text of an `a` whose content begins at a position."""
-    shown, _ = anchors.read_until_end(text, at)
+def _shown(text: str, start: int, told: link_targets.Told) -> str:
+    """Return the visible text of a link, or what its attributes say."""
+    content, given = (told, None) if isinstance(told, int) else told
+    shown = anchors.read_until_end(text, content)[0] if content else ""
+    if not shown:
+        return described(attributes(text[start + 2 : content - 1]) if given is None else given)
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT].rstrip()
 
 
