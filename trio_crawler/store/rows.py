@@ -265,21 +265,14 @@ def _links(
 ) -> tuple[tuple[str, ...], dict[str, Anchor]]:
     if text is None:
         return (), {}
-    if not texts or not text.startswith("[["):
-        found = _links_alone(text)
+    if not text.startswith("[["):
+        found = decoded(_URLS, text)
         return tuple([url if isinstance(url, str) else named(url) for url in found]), {}
     pairs = [
         (url if isinstance(url, str) else named(url), anchor)
-        for url, anchor in decoded(_LINKS, text)
+        for url, anchor in decoded(_LINKS if texts else _LINKS_ALONE, text)
     ]
-    return tuple([url for url, _ in pairs]), _anchors(pairs)
-
-
-def _links_alone(text: str) -> list[str | int]:
-    if not text.startswith("[["):
-        found: list[str | int] = decoded(_URLS, text)
-        return found
-    return [url for url, _ in decoded(_LINKS_ALONE, text)]
+    return tuple([url for url, _ in pairs]), _anchors(pairs) if texts else {}
 
 
 def _rejected(
