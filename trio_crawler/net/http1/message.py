@@ -137,7 +137,7 @@ def _loose_fields(head: bytes, start: int) -> Fields:
         match = _LOOSE.match(head, start) or _LINE.match(head, start)
         if match is None:
             raise bad_reply("a header line has a control character in it")
-        if match.re is _LOOSE:
+        if match.lastindex:  # the other expression has no groups
             parts = (part.strip(b" \t") for part in match[2].splitlines())
             fields.append((match[1], b" ".join(parts)))
         start = match.end()
