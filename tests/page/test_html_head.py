@@ -11,7 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from trio_crawler.page.html.head import canonical_in_headers, keywords_of, parse_head
+from trio_crawler.page.html.head import (
+    HeadMetadata,
+    canonical_in_headers,
+    keywords_of,
+    parse_head,
+)
 from trio_crawler.page.read import Facts, parse_html, read, usual_head
 
 URL = "http://e.test/a/b.html"
@@ -169,7 +174,7 @@ def test_a_head_is_read_as_lexbor_reads_it(text):
 def test_a_usual_head_with_metadata_is_read_without_the_rest_of_the_page():
     head = '<head><title>é</title><link rel="canonical" href="/é"><meta name="robots" content="a">'
     found = usual_head(f"{head}</head><body>".encode(), keywords_of(""))
-    assert found == (("/é",), ("a",))
+    assert found == HeadMetadata(("/é",), ("a",))
 
 
 @pytest.mark.parametrize("media", ["application/xhtml+xml", "text/html"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from types import CoroutineType, TracebackType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import httpx
 import msgspec
@@ -41,7 +41,7 @@ TARGET = 70
 """Bytes of memory that a place of a page takes."""
 
 
-class Retry(NamedTuple):
+class Retry(msgspec.Struct, frozen=True):
     """An attempt whose job is to be fetched once more, after so many seconds or later."""
 
     attempt: Attempt

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, compress
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from msgspec.structs import asdict, replace
 
@@ -48,6 +48,7 @@ from trio_crawler.model import (
     Page,
     Purpose,
     Reason,
+    Record,
     Redirect,
     RejectedLink,
     Skipped,
@@ -83,7 +84,7 @@ _schemes = lazy(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,39})(?=\s*$|\s*,|\s+[^\s=,])
 Numbers: TypeAlias = "array[int]"
 
 
-class Pointed(NamedTuple):
+class Pointed(Record, frozen=True):
     """What a page points to, for a check.
 
     `kinds` has by the kind of the links the numbers of their URLs, each once;
@@ -97,7 +98,7 @@ class Pointed(NamedTuple):
     source: int
 
 
-class KeptFacts(NamedTuple):
+class KeptFacts(Record, frozen=True):
     """The facts of a good page, without its headers; and what else of it a report reads."""
 
     url: str
@@ -107,7 +108,7 @@ class KeptFacts(NamedTuple):
     facts: PageFacts
 
 
-class Outlinks(NamedTuple):
+class Outlinks(Record, frozen=True):
     """The links of a page, as numbers: those that were followed, and by reason the rejected ones.
 
     `pointed` is None unless the ledger is for a check.

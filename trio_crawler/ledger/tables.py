@@ -17,7 +17,7 @@ from struct import Struct
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Any, NamedTuple, TypeVar
 
-from trio_crawler.model import Outcome, Page, Reason
+from trio_crawler.model import Outcome, Page, Reason, Record
 from trio_crawler.page.urls import seen_key
 from trio_crawler.store.compact import UrlSet
 from trio_crawler.store.errors import file_errors
@@ -146,7 +146,7 @@ LONGEST = 200
 _MOST_TYPES, _MAX_DEPTH = 1_000, 0xFFFF
 
 
-class Trait(NamedTuple):
+class Trait(Record, frozen=True):
     """The traits of a URL.
 
     The place of its title in `titles`, 0 if it has none; the type of a page; its depth; the Unix

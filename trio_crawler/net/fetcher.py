@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from math import inf
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import trio
 
 from trio_crawler.arguments import check_flag, check_kind, check_number, check_whole
 from trio_crawler.in_trio import check_in_trio
-from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Response
+from trio_crawler.model import REDIRECTS, Fault, Job, Phase, Purpose, Reason, Record, Response
 from trio_crawler.net.decode import SLOTS, Body, decoded
 from trio_crawler.net.errors import AskAgain, FetchError
 from trio_crawler.net.http1.connection import Connection
@@ -49,7 +49,7 @@ Request: TypeAlias = Callable[[Job], Headers | Awaitable[Headers]]
 """Returns headers for the request of a job."""
 
 
-class Bounds(NamedTuple):
+class Bounds(Record, frozen=True):
     """Bounds on the body of a response.
 
     A body of more than `max_bytes` is a fault, or is cut there with `truncate`; after `enough`

@@ -6,12 +6,12 @@ import re
 from base64 import b64encode
 from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import ArgumentError, check_kind, several
 from trio_crawler.expressions import lazy
-from trio_crawler.model import Reason
+from trio_crawler.model import Reason, Record
 from trio_crawler.net.decode import OFFERED
 from trio_crawler.net.dial.addresses import bare
 from trio_crawler.net.errors import FetchError
@@ -44,7 +44,7 @@ _URL = lazy(
 )
 
 
-class Target(NamedTuple):
+class Target(Record, frozen=True):
     """The parts of a URL that a request needs; `origin` is a prefix of the URL.
 
     `server` is what is connected to: scheme, host and port.

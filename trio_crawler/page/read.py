@@ -13,7 +13,6 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -211,7 +210,7 @@ def usual_head(body: bytes, keywords: tuple[bytes, ...]) -> HeadMetadata | None:
     return parse_tags(body[:end].decode(), starts, keywords)
 
 
-class ParsedHtml(NamedTuple):
+class ParsedHtml(msgspec.Struct, frozen=True):
     """The title of a page, its hrefs, and the base URL to resolve the hrefs.
 
     `nofollow_hrefs` are the hrefs of links with rel=nofollow, `hrefs` all others. References are

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -149,7 +149,7 @@ _PARAMETERS = lazy(
 _UNQUOTE = lazy(r"\\(.)", re.DOTALL)
 
 
-class FieldLink(NamedTuple):
+class FieldLink(msgspec.Struct, frozen=True):
     """One link of a Link field, as written; "" for a parameter that is missing."""
 
     target: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest, nsmallest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from trio_crawler.ledger.join import Broken, Join, Referrer
 from trio_crawler.ledger.ledger import Ledger
 from trio_crawler.ledger.tables import CHECKED, TRIED
-from trio_crawler.model import Reason
+from trio_crawler.model import Reason, Record
 from trio_crawler.page.urls import authority, is_web, origin
 from trio_crawler.report.summary import HostCounts, Summary
 from trio_crawler.report.visible import Paint, Tone, count, duration, more, readable, size, visible
@@ -110,7 +110,7 @@ def _malformed(found: Mapping[str, Collection[str]], number: int) -> list[str]:
     return lines
 
 
-class BrokenHost(NamedTuple):
+class BrokenHost(Record, frozen=True):
     """The broken links of one host: how many of each kind, and the first URL of each kind.
 
     A URL is its text and its number.

@@ -10,7 +10,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
-from typing import NamedTuple
+
+import msgspec
 
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger, numbers_of
@@ -169,7 +170,7 @@ _IS_LOGIN = lazy(
 _LOGIN_WORDS = ("log", "sign", "auth", "sso", "session", "cas")
 
 
-class LeftOut(NamedTuple):
+class LeftOut(msgspec.Struct, frozen=True):
     """The distinct links that were left out for the sake of the host, by reason.
 
     A link to a URL that was followed elsewhere does not count. At most 100,000 links are counted.

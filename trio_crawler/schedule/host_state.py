@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import NamedTuple
+
+import msgspec
 
 from trio_crawler.model import Purpose
 from trio_crawler.policy.answers import backoff
@@ -77,7 +78,7 @@ class Event(StrEnum):
     """The rest is over."""
 
 
-class Rule(NamedTuple):
+class Rule(msgspec.Struct, frozen=True):
     """The next state after an event in some states, if a condition holds ("" always does)."""
 
     states: tuple[State, ...]
@@ -132,7 +133,7 @@ TABLE = {
 """The rules by state and event."""
 
 
-class FailureContext(NamedTuple):
+class FailureContext(msgspec.Struct, frozen=True):
     """The facts about a failure that do not come from the host.
 
     `jitter` in [0, 1) spreads the rests of hosts that failed together. `network_down` is whether

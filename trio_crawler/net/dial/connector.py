@@ -20,12 +20,12 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import trio
 
 from trio_crawler.in_trio import start_soon
-from trio_crawler.model import Phase, Reason
+from trio_crawler.model import Phase, Reason, Record
 from trio_crawler.net.dial.addresses import (
     AddressPolicy,
     as_in_url,
@@ -84,7 +84,7 @@ def look_up(name: bytes) -> Sequence[str]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class _Known(NamedTuple):
+class _Known(Record, frozen=True):
     """The cached result of a lookup, which holds until a time."""
 
     until: float

@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from trio_crawler.expressions import lazy
 from trio_crawler.page import entities, urls, values
@@ -112,7 +113,7 @@ _IS_CANONICAL = re.compile(
 _NAME, _CONTENT = tokenizer.attribute_matcher("name"), tokenizer.attribute_matcher("content")
 
 
-class HeadMetadata(NamedTuple):
+class HeadMetadata(msgspec.Struct, frozen=True):
     """The distinct hrefs of rel=canonical and contents of meta robots, references decoded."""
 
     canonicals: tuple[str, ...] = ()
