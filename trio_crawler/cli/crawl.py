@@ -52,7 +52,6 @@ from trio_crawler.cli.shared_options import refuse_without_check
 from trio_crawler.cli.signals import SIGNALS, name_of
 from trio_crawler.cli.terminal import Screen
 from trio_crawler.net import WireStatistics
-from trio_crawler.report import one_line
 
 if TYPE_CHECKING:
     from trio_crawler import SqliteFrontier
@@ -240,7 +239,7 @@ class _Crawl:
                 if self._options.html is not None:
                     self._results.ledger.add_time(outcome.url, time.time())
                 if self._options.full:
-                    self._screen.say(one_line(self._plan.named(outcome)))
+                    self._screen.say(report.one_line(self._plan.named(outcome)))
                 elif self._results.check is not None and self._screen.live:
                     self._results.check.tell(outcome, self._screen.say)
                 if directory is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,12 +32,13 @@ from trio_crawler.cli.parsing import requested, secret_flags
 from trio_crawler.cli.shared_options import ReportOptions, SharedOptions
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.ledger import Ledger
-from trio_crawler.report import CrawlFacts, Report, attempted, visible
+from trio_crawler.report import attempted, visible
 
 if TYPE_CHECKING:
     # SQLite is imported only for a directory.
     from trio_crawler import History
     from trio_crawler.cli.build import Folder
+    from trio_crawler.report import CrawlFacts, Report
     from trio_crawler.store import Change
 
 # These a directory writes itself, with each outcome.
@@ -67,7 +68,6 @@ class Results:
                 os.makedirs(options.directory, PRIVATE_DIRECTORY, exist_ok=True)
         keeps = {"outside": options.why, "checks": checks, "traits": options.html is not None}
         self.ledger = stack.enter_context(Ledger(**keeps))
-        self.report = Report(why=options.why, full=options.full, ledger=self.ledger)
         self.check: Check | None = None
         if checks:
             self.check = Check(options, stack, folder, self.ledger, date)
@@ -80,6 +80,12 @@ class Results:
         self._told = ""
         self._changes: Sequence[Change] = ()
         self._since: float | None = None
+
+    @cached_property
+    def report(self) -> Report:
+        """The report, whose modules are imported when the crawl is over."""
+        options = self._options
+        return report.Report(why=options.why, full=options.full, ledger=self.ledger)
 
     def add(self, outcome: Outcome, *, earlier: bool = False) -> None:
         """Add an outcome; one of an `earlier` run does not count if its URL has a later one."""

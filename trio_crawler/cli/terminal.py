@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 import click
 import trio
 
-from trio_crawler import Statistics
+from trio_crawler import Statistics, report
 from trio_crawler.cli.exit import tell
 from trio_crawler.cli.signals import SIGNALS
 from trio_crawler.frontier import HostStatistics
-from trio_crawler.report import progress_line
 
 EVERY, IDLE = 0.125, 1.0
 """Seconds between two drawings of the live line, and while nothing is in flight."""
@@ -58,7 +57,7 @@ class Screen:
         """Draw the live line, cut to the width of the terminal, until cancelled."""
         while self.live:
             now = statistics()
-            self.show(progress_line(now, problems(), hosts()))
+            self.show(report.progress_line(now, problems(), hosts()))
             # At the start nothing is in flight yet.
             await trio.sleep(EVERY if now.in_flight or now.seconds < IDLE else IDLE)
 
