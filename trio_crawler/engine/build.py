@@ -16,7 +16,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace as replace_fields
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -206,7 +205,7 @@ def plan_of(fetch: Fetch | None, *, politeness: Politeness | None, **given: Any)
     check_flag("the sends_credentials of fetch", sends)
     politeness = Politeness() if politeness is None else politeness
     if isinstance(politeness, Politeness) and politeness.side_effects is None:
-        politeness = replace_fields(politeness, side_effects=not sends)
+        politeness = replace(politeness, side_effects=not sends)
     if given["random"] is None:
         given["random"] = getattr(fetch, "random", None)
     return Plan(politeness=politeness, agent=product_token(agent), **given)

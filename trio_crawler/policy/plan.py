@@ -6,11 +6,12 @@
 import math
 import random
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
 import httpx
+from msgspec.structs import replace
 
 from trio_crawler.arguments import (
     ArgumentError,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -266,13 +265,12 @@ def parse_rules(body: bytes, token: str) -> Rules:
     return Rules(patterns, group.delay, tuple(sitemaps))
 
 
-@dataclass(slots=True, eq=False)
-class _Group:
+class _Group(msgspec.Struct, eq=False):
     """The merged groups of one agent."""
 
     named: bool = False
     delay: float = 0.0
-    patterns: dict[str, bool] = field(default_factory=dict)
+    patterns: dict[str, bool] = msgspec.field(default_factory=dict)
 
 
 def _clean(body: bytes) -> bytes:

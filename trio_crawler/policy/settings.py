@@ -5,11 +5,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import force_setattr, replace
 
 from trio_crawler.arguments import (
     ArgumentError,
@@ -30,8 +30,7 @@ DELAY, QUICK_DELAY = 0.5, 0.1
 
 
 @public("trio_crawler")
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """The bounds of a crawl; `math.inf` is no bound.
 
     `max_pages` counts failures, and pages with any status; a redirect and its target count as
@@ -135,8 +134,7 @@ for _function in (breadth_first, depth_first, by_sitemap):
 
 
 @public("trio_crawler")
-@dataclass(frozen=True, slots=True)
-class HostPoliteness:
+class HostPoliteness(msgspec.Struct, frozen=True):
     """How gently a crawl treats one host, where that is not as it treats the others.
 
     At most `per_host` requests to it are in flight, and its `delay` is at least so many seconds;
@@ -160,8 +158,7 @@ class HostPoliteness:
 
 
 @public("trio_crawler")
-@dataclass(frozen=True, slots=True)
-class Politeness:
+class Politeness(msgspec.Struct, frozen=True):
     """How gently a crawl treats each host; a host is a name or an address, and a port.
 
     At most `per_host` requests to a host are in flight. The default of four leaves room for other
@@ -207,7 +204,7 @@ class Politeness:
     nofollow: bool = True
     side_effects: bool | None = None
     agent: str | None = None
-    hosts: Mapping[str, HostPoliteness] = field(default_factory=dict, hash=False)
+    hosts: Mapping[str, HostPoliteness] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_kind("hosts", self.hosts, Mapping, "each HostPoliteness by the name of its host")
@@ -215,7 +212,7 @@ class Politeness:
         for name, own in self.hosts.items():
             check_kind(f"hosts[{name!r}]", own, HostPoliteness, "a HostPoliteness")
             hosts[host_name("hosts", name)] = own
-        object.__setattr__(self, "hosts", hosts)
+        force_setattr(self, "hosts", hosts)
         check_whole("per_host", self.per_host, least=1)
         for name in ("delay", "patience"):
             check_number(name, getattr(self, name), finite=True)
@@ -224,6 +221,10 @@ class Politeness:
         check_kind("side_effects", self.side_effects, bool | None, "True, False or None")
         if self.agent is not None:
             check_kind("agent", self.agent, str, "a str")
+
+    def __hash__(self) -> int:
+        # A dict has none.
+        return hash((self.per_host, self.delay, self.robots, self.agent))
 
 
 def at_host(politeness: Politeness, url: str, base: Politeness) -> Politeness:
@@ -300,8 +301,7 @@ class HostStatistics(msgspec.Struct, frozen=True):
 
 
 @public("trio_crawler")
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(msgspec.Struct, frozen=True):
     """The links that a crawl checks besides the pages that it fetches.
 
     With `external` a URL that the scope keeps out of the crawl as `OTHER_SITE` or `NOT_INCLUDED`,

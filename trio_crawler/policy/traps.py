@@ -5,8 +5,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from trio_crawler.arguments import check_flag, check_number, public
 from trio_crawler.model import Job, Reason
@@ -72,8 +73,7 @@ class DuplicateBodies:
 
 
 @public("trio_crawler")
-@dataclass(frozen=True, slots=True)
-class Traps:
+class Traps(msgspec.Struct, frozen=True):
     """The thresholds above which URLs are rejected as a trap; each may be `math.inf`.
 
     `max_url` counts the characters of a URL; `max_segments` the segments of its path;

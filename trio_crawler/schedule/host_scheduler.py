@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace as replace_fields
 
 import trio
 from msgspec.structs import replace
@@ -350,7 +349,7 @@ class HostScheduler:
             return True
         load, most = origin.host.load, max(per_host, 1)
         if load.politeness.per_host != most:
-            load.politeness = replace_fields(load.politeness, per_host=most)
+            load.politeness = replace(load.politeness, per_host=most)
             load.limit = most if load.learned is None else min(load.limit, most)
             self.moved(origin, now)
         return load.in_flight <= per_host

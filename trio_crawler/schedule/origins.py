@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace as replace_fields
 
 import trio
 from msgspec.structs import replace
@@ -45,7 +44,7 @@ class Origins:
         if self._checks.delay is not None:
             delay = self._quick = self._checks.delay
         delay = max(delay, self._politeness.delay)
-        self._of_checks = replace_fields(self._politeness, per_host=1, delay=delay, adaptive=False)
+        self._of_checks = replace(self._politeness, per_host=1, delay=delay, adaptive=False)
         own = self._politeness.delay
         self._quick = max(self._quick, own) if self._checks.external else own
         self._long_files = LongFiles()
