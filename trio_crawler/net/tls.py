@@ -185,8 +185,9 @@ def verifying_context(cacert: str | Path | None) -> Callable[[], ssl.SSLContext]
             wrong = f" must be a directory of certificates, not {directories!r}"
             raise ArgumentError(_DIRECTORY, wrong)
         believing = partial(_believing, _FILE, file, directories)
-    believing()
-    return believing
+    # ▶ To read the list of a system takes 40 ms: the first connection gets what was read here.
+    read = [believing()]
+    return lambda: read.pop() if read else believing()
 
 
 def _listed() -> ssl.SSLContext:
