@@ -40,7 +40,7 @@ from trio_crawler.ledger.tables import (
     Traits,
     UrlTable,
 )
-from trio_crawler.link import Link
+from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import (
     Checked,
     Failure,
@@ -60,6 +60,8 @@ from trio_crawler.page.urls import origin, seen_key
 
 _UNAUTHORIZED, _NOT_MODIFIED = 401, 304
 _MARKUP = ("text/html", "application/xhtml+xml")
+# The texts of reasons and kinds, for `marshal`. ▶ Python 3.11 takes 0.7 us for a `.value`.
+_TEXT_OF = {each: each.value for each in (*Reason, *LinkKind)}
 # Links that are counted only: most pages have some, and a crawl has nothing to say of them.
 _COUNTED = (Reason.OTHER_SITE, Reason.OTHER_SCHEME)
 MOST_REJECTED = 1_000_000
@@ -288,8 +290,8 @@ class Ledger:
     def places(self) -> Iterator[tuple[int, AbstractSet[int]]]:
         """Yield the number of each page whose places are known, and their keys."""
         for number, kept in self._places:
-            named = isinstance(kept, frozenset)
-            yield number, Places(kept) if named else frozenset(array("Q", kept))
+            keys = isinstance(kept, bytes)
+            yield number, frozenset(array("Q", kept)) if keys else Places(kept)
 
     @property
     def has_facts(self) -> bool:
@@ -398,15 +400,16 @@ class Ledger:
 
     def _rejected(self, links: Sequence[RejectedLink]) -> dict[str, bytes]:
         """Return the rejected links by reason, as numbers, as far as they are kept."""
-        found, outside = {}, self.outside
-        reasons = [reason for _, reason in links]
-        for reason in dict.fromkeys(reasons):
-            self.rejected[reason] += reasons.count(reason)
-            if not outside and reason in _COUNTED:
+        found = dict[str, bytes]()
+        by_reason = dict[Reason, list[str]]()
+        for url, reason in links:
+            by_reason.setdefault(reason, []).append(url)
+        for reason, urls in by_reason.items():
+            self.rejected[reason] += len(urls)
+            if not self.outside and reason in _COUNTED:
                 continue
-            urls = [url for url, why in links if why is reason]
             before = len(self.urls)
-            if outside or reason is Reason.BAD_URL or self._rejected_urls < MOST_REJECTED:
+            if self.outside or reason is Reason.BAD_URL or self._rejected_urls < MOST_REJECTED:
                 numbers = self.urls.numbers(urls)
             else:
                 self.exact = False
@@ -415,7 +418,7 @@ class Ledger:
             self._rejected_urls += len(self.urls) - before
             if reason is Reason.BAD_URL:
                 self.malformed.update(numbers)
-            found[reason.value] = numbers.tobytes()
+            found[_TEXT_OF[reason]] = numbers.tobytes()
         return found
 
     def _pointed(self, page: Page) -> tuple[Any, ...] | None:
@@ -431,11 +434,12 @@ class Ledger:
         pointed = pointed_of(found)
         numbers, kinds, fragments = self.urls.numbers, dict[str, bytes](), {}
         for kind, urls in pointed.kinds.items():
-            kinds[kind.value] = (here := numbers(urls)).tobytes()
+            text = _TEXT_OF[kind]
+            kinds[text] = (here := numbers(urls)).tobytes()
             if any(named := urls.values()):
-                fragments[kind.value] = dict(compress(zip(here, named, strict=True), named))
+                fragments[text] = dict(compress(zip(here, named, strict=True), named))
         malformed = {
-            kind.value: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
+            _TEXT_OF[kind]: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
         }
         if isinstance(found, PageLinks):
             source = self._sources.append((tuple(found.source), None), len(found.source.body))
@@ -468,7 +472,7 @@ class Ledger:
 
     def _add_places(self, number: int, places: AbstractSet[int]) -> None:
         names = places.names if isinstance(places, Places) else ()
-        kept = frozenset(names) or array("Q", places).tobytes()
+        kept = names or array("Q", places).tobytes()
         size = len("".join(names)) + _FRAGMENT * len(names) or len(kept)
         self._places.append((self.usual(number), kept), size + _RECORD)
 
