@@ -705,8 +705,8 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-/* Whether a tag may point to a URL with one of the ends, each in a line of its own; or is a plain end one.
- *
+/* Whether a tag may point to a URL with one of the ends, each in a line of its own. With `is_end` the source
+ * is a plain end, and this is whether it is one of them.
  * A URL may be written without its end if there is a reference, an escape or a control. */
 static int may_end(Span source, Span ends, int is_end)
 {
