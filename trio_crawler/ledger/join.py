@@ -33,7 +33,7 @@ _Pairs: TypeAlias = "tuple[Numbers, Numbers]"
 """The sources and the targets of some links, side by side."""
 
 
-class Referrer(msgspec.Struct, frozen=True):
+class Referrer(NamedTuple):
     """A page that leads to a broken URL, and the redirects between the two.
 
     `page` is None for a seed, and the URL of a sitemap if only a sitemap leads there. `via` has
