@@ -142,7 +142,8 @@ def difference(text: str) -> str | None:
     links, nofollow = list(expected.hrefs), list(expected.nofollow_hrefs)
     if found.resolved:
         links, nofollow = resolved(links, expected.base), resolved(nofollow, expected.base)
-    expected = expected._replace(
+    expected = replace(
+        expected,
         hrefs=list(dict.fromkeys(links)),
         nofollow_hrefs=list(dict.fromkeys(nofollow)),
         resolved=found.resolved,

@@ -208,7 +208,8 @@ def decoded(decoder: msgspec.json.Decoder[Any], text: str) -> Any:
     try:
         return decoder.decode(text)
     except UnicodeEncodeError:
-        return parsed(decoder.type, text)
+        kind: Any = decoder.type
+        return parsed(kind, text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRow(str(error)) from error
 
