@@ -67,23 +67,23 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 #   ../../    a/b.html?c=d      a directory above that of the page
 #             a/b.html?c=d      the directory of the page
 #
-# So is the path of an absolute URL whose host is that of the page, or is plain.
+# So is the path of an absolute URL whose host is that of the page, or is plain: the standard does
+# not change it, since it is in lower case, without a port and an empty label, and neither an
+# address nor "xn--".
 _SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
 _SIMPLE = lazy(
     rf"""
-    (?P<start> / | (?: \.\./ )++ | (?= [^?] ) )
+    (?P<start>
+        / | (?: \.\./ )++
+    |   https?:// (?: (?=[a-z0-9-]) (?: -?[a-z0-9]++ )*+ -?+ \. )*+ [a-z]++ /
+    |   (?= [^?] )
+    )
     (?P<rest>
         (?: {_SEGMENT} (?: / {_SEGMENT} )*+ /?+ )?+
         (?: \? [\w~!$&()*+,;=@.:/?\[\]-]*+ )?+
     )
     """,
     re.ASCII | re.VERBOSE,
-)
-
-# The beginning of an absolute URL whose host the standard does not change either: in lower case,
-# without a port and an empty label, and neither an address nor "xn--".
-_PLAIN_HOST = lazy(
-    r"https?://(?: (?=[a-z0-9-]) (?: -?[a-z0-9]++ )*+ -?+ \. )*+ [a-z]++ (?=/)", re.VERBOSE
 )
 
 # A link and its URL with more characters than this together are not cached, so the caches of all
@@ -270,21 +270,22 @@ def _join(
     of the directory: at most `most` hrefs with their URLs, of at most `longest` characters each.
     """
     others = []
+    # Where each beginning leads to: a page has few.
+    tops = {"": home, "/": home[:root]}
     for href in hrefs:
         url = known.get(href)
         if url is None:
-            at = root - 1 if href.startswith(home[:root]) else 0
-            if not at and (plain := _PLAIN_HOST.match(href)) is not None:
-                at = plain.end()
-            match = _SIMPLE.fullmatch(href, at)
+            match = _SIMPLE.fullmatch(href, root - 1 if href.startswith(tops["/"]) else 0)
             if match is None:
                 others.append(href)
                 continue
-            start, rest = match.group("start", "rest")
-            above = root if start == "/" else len(home)
-            for _ in range(len(start) // len("../")):
-                above = above if above == root else home.rindex("/", 0, above - 1) + 1
-            url = home[:above] + rest if not at else href
+            start, rest = match.groups()
+            if start not in tops:
+                above = len(home)
+                for _ in range(start.count("../")):
+                    above = above if above == root else home.rindex("/", 0, above - 1) + 1
+                tops[start] = home[:above] if start[0] == "." else start
+            url = tops[start] + rest
             if len(href) + len(url) <= longest:
                 if len(known) >= most:
                     known.clear()
