@@ -130,9 +130,10 @@ class LinkCheck:
             page = usual(each.page)
             for packed in each.pointed.kinds.values() if each.pointed else ():
                 for number in [each for each in numbers_of(packed) if not looked_at[each]]:
-                    if usual(number) != page:
+                    if (target := usual(number)) != page:
                         looked_at[number] = 1
-                        for on_the_way in self._path(usual(number)).numbers:
+                        way = self._path(target).numbers if target in self._ends else (target,)
+                        for on_the_way in way:
                             alone.pop(on_the_way, None)
         return map(self._ledger.url, alone)
 

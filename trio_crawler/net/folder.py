@@ -209,15 +209,18 @@ class FolderFetch:
         folder, slash, name = below.rpartition("/")
         if name == _INDEX:
             return self._url(folder + slash)
-        whole, clean = self._url(below), self._url(os.path.splitext(below)[0])
+        whole = self._url(below)
         if self._clean_urls and name.endswith(".html"):
+            clean = self._url(below.removesuffix(".html"))
             leads_to = self.path_of(clean)
             if leads_to is not None and leads_to == self.path_of(whole):
                 return clean
         return whole
 
     def _url(self, path: str) -> str:
-        return normalise(self.base_url + quote(os.fsencode(path), _PLAIN))
+        url = self.base_url + quote(os.fsencode(path), _PLAIN)
+        # The standard changes no other segments of such a path than "." and "..".
+        return normalise(url) if "/." in url else url
 
     def pages(self) -> Iterator[str]:
         """Yield the URL of each page in the folder, as seeds of a crawl.
