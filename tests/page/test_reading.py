@@ -104,7 +104,7 @@ def test_the_encoding_is_decided_as_browsers_do(body, header, charset):
     assert read(body, header, URL).charset == charset
 
 
-def test_a_usual_page_is_read_in_22_calls_and_without_a_compiler_in_32():
+def test_a_usual_page_is_read_in_22_calls_and_without_a_compiler_in_24():
     calls = []
 
     def record(frame: FrameType, event: str, argument: object) -> None:
@@ -118,7 +118,7 @@ def test_a_usual_page_is_read_in_22_calls_and_without_a_compiler_in_32():
         facts = read(body, "text/html; charset=utf-8", f"http://usual.test/{directory}/")
         sys.setprofile(None)
         assert facts.links == ("http://usual.test/",)
-    assert len(calls) <= (22 if has_accelerator() else 32), calls
+    assert len(calls) <= (22 if has_accelerator() else 24), calls
 
 
 def test_bytes_that_do_not_fit_the_charset_are_a_flaw_and_the_links_are_read():

@@ -118,11 +118,13 @@ def damaged(chance: Random) -> Iterator[str]:
 
 
 def in_python(text: str) -> read.ParsedHtml:
-    """Return what the readers in Python find in a page."""
+    """Return what the readers in Python find in a page: tag by tag, or at once if it is usual."""
     compiled = accelerator.scan, accelerator.tags
     accelerator.scan = accelerator.tags = None
     try:
-        return read.parse_html(text, URL)
+        expected = read.parse_html(text, URL)
+        assert read.scan_html(text, URL, "utf-8", 100_000) in (None, expected), text
+        return expected
     finally:
         accelerator.scan, accelerator.tags = compiled
 
@@ -136,9 +138,9 @@ def resolved(hrefs: list[str], base: str) -> list[str]:
 def difference(text: str) -> str | None:
     """Return how the two readers differ on a page; "" if they agree, None if it was given up."""
     found = read.scan_html(text.encode("utf-8", "surrogatepass"), URL, "utf-8", 100_000)
+    expected = in_python(text)
     if found is None:
         return None
-    expected = in_python(text)
     links, nofollow = list(expected.hrefs), list(expected.nofollow_hrefs)
     if found.resolved:
         links, nofollow = resolved(links, expected.base), resolved(nofollow, expected.base)

@@ -22,7 +22,7 @@ from trio_crawler.page.html.tokenizer import (
     SPACE,
     TAG_END,
     attribute_matcher,
-    attribute_value,
+    decoded_value,
     either_case,
 )
 
@@ -111,7 +111,7 @@ class AnchorCollector:
         anchor = (
             self._read_a(at)
             if name == "a"
-            else Anchor("area", _collapse(_read_alt(self._text, at)))
+            else Anchor("area", _collapse(decoded_value(_ALT, self._text, at)))
         )
         if anchor.text:
             # It is added at the end, so that the anchors stay in document order.
@@ -181,14 +181,9 @@ def read_until_end(text: str, at: int) -> tuple[str, int]:
         elif kind == "name" and _IS_BLOCK.fullmatch(token["name"]):
             shown.append(" ")
         elif kind == "name" and token["name"].lower() == "img":
-            alts[_read_alt(text, token.end("name"))] = None
+            alts[decoded_value(_ALT, text, token.end("name"))] = None
     seen = _collapse("".join(map(entities.in_text, shown)))
     return seen or _collapse(" ".join(alts)), at
-
-
-def _read_alt(text: str, at: int) -> str:
-    match = _ALT.match(text, at)
-    return "" if match is None else entities.in_attribute(attribute_value(match))
 
 
 def _collapse(text: str) -> str:

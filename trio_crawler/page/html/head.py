@@ -15,24 +15,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 import msgspec
 
 from trio_crawler.expressions import lazy
-from trio_crawler.page import entities, urls, values
+from trio_crawler.page import urls, values
 from trio_crawler.page.html import tokenizer
 from trio_crawler.page.html.tokenizer import (
-    COMMENT,
     NAME_END,
+    PASSED,
     SPACE,
-    TAG_END,
     TAG_END_WITH_SLASH,
+    TAG_REST,
+    decoded_value,
     either_case,
+    simple_raw,
 )
 
 _MAX_TAGS = 5_000  # the rest of a head with more tags is not read
 
-_TAG_REST = rf"""{NAME_END} (?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+ {TAG_END}"""  # of a tag
 _RAW = "script style title noscript noframes"
 # After a "<", anything that does not end a head and contains no metadata:
 #
@@ -41,10 +43,9 @@ _RAW = "script style title noscript noframes"
 #   html …>  head …>  base …>      a start tag that may be in or before a head
 #   /p>  /link>                    an end tag: the standard ignores all but </body>, </html>, </br>
 _IGNORED = rf"""
-    {COMMENT} >
-|   (?: ! (?!--) | \? | / (?![a-zA-Z]) ) [^>]*+ >
-|   (?: {either_case("html head base basefont bgsound")} ) {_TAG_REST}
-|   / (?! (?: {either_case("body html br")} ) {NAME_END} ) [a-zA-Z] [^{SPACE}/>]*+ {_TAG_REST}
+    {PASSED}
+|   (?: {either_case("html head base basefont bgsound")} ) {TAG_REST}
+|   / (?! (?: {either_case("body html br")} ) {NAME_END} ) [a-zA-Z] [^{SPACE}/>]*+ {TAG_REST}
 """
 # The next tag of a head that may contain metadata, or that begins content to be skipped. There is
 # no match at the end of the head:
@@ -65,20 +66,13 @@ _NEXT = lazy(
 )
 
 
-def _simple_raw(name: str) -> str:
-    """Return an expression for an element of raw text, after its "<", without "<!--" in it."""
-    name = f"(?: {either_case(name)} )"
-    content = rf"[^<]*+ (?: < (?! !-- | / {name} {NAME_END} ) [^<]*+ )*+"
-    return rf"{name} {_TAG_REST} {content} </ {name} {_TAG_REST}"
-
-
-# A beginning of a head without templates and "<!--" in scripts.
+# A beginning of a head without templates, and scripts in comments of scripts.
 _SIMPLE_HEAD = lazy(
     rf"""
     (?: [{SPACE}]++
-    |   < (?: (?: {either_case("link meta")} ) {_TAG_REST}
+    |   < (?: (?: {either_case("link meta")} ) {TAG_REST}
         |   {_IGNORED}
-        |   {"|".join(map(_simple_raw, _RAW.split()))}
+        |   {"|".join(map(simple_raw, _RAW.split()))}
         )
     )*+
     """,
@@ -156,11 +150,8 @@ def canonical_in_headers(fields: Iterable[str], url: str) -> str | None:
     The rules are those of `single_canonical`. A link with another context (its `anchor`) is
     ignored.
     """
-    hrefs: list[str] = []
-    for field in fields:
-        for link in values.in_link_field(field):
-            if _IS_CANONICAL(link.rel) and link.is_about(url):
-                hrefs.append(link.target)
+    links = chain.from_iterable(map(values.in_link_field, fields))
+    hrefs = [each.target for each in links if _IS_CANONICAL(each.rel) and each.is_about(url)]
     return single_canonical(hrefs, url)
 
 
@@ -212,9 +203,8 @@ def _scan_head(text: str, keywords: Iterable[bytes], *, xml: bool) -> list[int]:
 def _has_keyword(source: bytes, keywords: Iterable[bytes]) -> bool:
     source = source.lower()
     # A generator would take as much time as all the rest.
-    for keyword in keywords:
-        if keyword in source:
-            return True
+    if any(map(source.__contains__, keywords)):
+        return True
     return b"&" in source and REFERENCE(source) is not None
 
 
@@ -227,16 +217,11 @@ def _read_tags(text: str, starts: list[int], names: tuple[bytes, ...]) -> HeadMe
             kind = canonicals if usual.lastgroup == "canonical" else robots
             kind[usual[usual.lastgroup or 0]] = None
         elif text[at - 1] in "kK":
-            if _IS_CANONICAL(_value(tokenizer.REL, text, at)):
-                canonicals[_value(tokenizer.HREF, text, at)] = None
-        elif _lower(_value(_NAME, text, at)) in names:
-            robots[_value(_CONTENT, text, at)] = None
+            if _IS_CANONICAL(decoded_value(tokenizer.REL, text, at)):
+                canonicals[decoded_value(tokenizer.HREF, text, at)] = None
+        elif _lower(decoded_value(_NAME, text, at)) in names:
+            robots[decoded_value(_CONTENT, text, at)] = None
     return HeadMetadata(tuple(filter(None, canonicals)), tuple(filter(None, robots)))
-
-
-def _value(find: re.Pattern[str], text: str, at: int) -> str:
-    match = find.match(text, at)
-    return "" if match is None else entities.in_attribute(tokenizer.attribute_value(match))
 
 
 def _lower(text: str) -> bytes:

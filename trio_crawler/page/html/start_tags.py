@@ -19,16 +19,21 @@ from trio_crawler.page.html.tokenizer import (
     MARKUP,
     MAX_TAGS,
     NAME,
+    NAME_END,
     NEXT_TAG,
+    PASSED,
     RAW,
     RAW_END,
     SPACE,
     STRAY,
+    TAG_END,
     TAG_END_WITH_SLASH,
+    TAG_REST,
     OpenElements,
     either_case,
     markup_end,
     raw_text_end,
+    simple_raw,
 )
 
 StartTag: TypeAlias = tuple[str, int, int, int, int, int, bool]
@@ -168,6 +173,57 @@ _NEXT_RELEVANT = lazy(
     """,
     re.ASCII | re.VERBOSE,
 )
+
+
+# The first letter of the name of an element without links that is no raw text.
+_NOT_LINKING = r"""
+    [^\W\d_abimnpstxABIMNPSTX]
+|   [sS] (?![cCvV]|[tT][yY])
+|   [pP] (?![lL])
+|   [tT] (?![iI]|[eE][mMxX])
+|   [bB] (?![aA])
+|   [aA] (?! [\t\n\f\r />rR] )
+|   [iI] (?![fF])
+|   [mM] (?![aA])
+|   [nN] (?![oO])
+|   [xX] (?![mM])
+"""
+LINKS = lazy(
+    rf"""
+    [^<]*+
+    (?: <
+        (?: / [^>=]*+ >
+        |   (?: {_NOT_LINKING} ) [a-z0-9]*+ (?: > | [ ]class="[^"]*+"> | {ANY_TAG} )
+        |   (?! (?: {either_case(f"a area base {_HARD} {RAW}")} ) [{SPACE}/>] ) [a-zA-Z] {ANY_TAG}
+        |   / [a-zA-Z] {ANY_TAG}
+        |   {"|".join(simple_raw(name) for name in RAW.split() if name != "title")}
+        |   (?:{_SVG}) {TAG_REST} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {TAG_REST} ) )*+
+            [^<]*+ </(?:{_SVG})>
+        |   {STRAY}
+        |   {PASSED}
+        )
+        [^<]*+
+    )*+
+    (?: <
+        (?: [aA] {_beside("href rel", '| rel="[^"wW&]*+"')} [{SPACE}]++ href="( [^"]++ )"
+            {_beside("href rel", '| rel="[^"wW&]*+"')} [{SPACE}]*+ >
+        |   (?: {either_case("a area")} ) {NAME_END} ( {TAG_END} )
+        |   (?: {either_case("title")} ) {TAG_REST}
+            ( [^<]*+ < ) / (?: {either_case("title")} ) {TAG_REST}
+        )
+    |   ( < ) (?s:.*)
+    |   \Z
+    )
+    """,
+    re.ASCII | re.VERBOSE,
+)
+"""Find the links of a usual page, in one go. Captured are:
+
+- the href of a link of the usual form, if it is not empty
+- the attributes of any other `a` or `area`
+- the content of a title, and the next "<", if that is of its end
+- where anything else matters, "<": then there are no more
+"""
 
 
 def start_tags(

@@ -70,6 +70,28 @@ NEXT_TAG = lazy(
 COMMENT = r"""
     !-- (?: -?+ (?=>) | [^-]*+ (?: - (?!-!?>) [^-]*+ )*+ --!?+ (?=>) )
 """
+# A comment, a doctype or a bogus comment, without its "<".
+PASSED = rf"""
+    {COMMENT} >
+|   (?: ! (?!--) | \? | / (?![a-zA-Z]) ) [^>]*+ >
+"""
+# The rest of a tag, after its name; TAG_END alone finds the same, and takes longer.
+TAG_REST = rf"""{NAME_END} (?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+ {TAG_END}"""
+
+
+def simple_raw(name: str) -> str:
+    """Return an expression for an element of raw text, after its "<".
+
+    A script ends at the first end tag if there is no "<!--" or no "<script" before.
+    """
+    begin = rf"(?: {either_case(name)} ) {NAME_END}"
+    contents = (
+        rf"[^<]*+ (?: < (?! {odd} | / {begin} ) [^<]*+ )*+ </"
+        for odd in (("!--", begin) if name == "script" else ("(?!)",))
+    )
+    return rf"{begin} {TAG_REST} (?: {' | '.join(contents)} ) {begin} {TAG_REST}"
+
+
 _COMMENT_END = lazy("--!?>")
 RAW_END = {name: lazy(f"</(?:{either_case(name)}){NAME_END}") for name in RAW.split()}
 _NOSCRIPT_END = lazy(f"</(?:{either_case('noscript')}){NAME_END}")
@@ -116,6 +138,12 @@ def attribute_value(match: re.Match[str]) -> str:
     return match[match.lastgroup] if match.lastgroup else ""
 
 
+def decoded_value(find: re.Pattern[str], text: str, at: int) -> str:
+    """Return the value of the attribute that an `attribute_matcher` finds; "" if there is none."""
+    match = find.match(text, at)
+    return "" if match is None else entities.in_attribute(attribute_value(match))
+
+
 HREF = attribute_matcher("href")
 REL = attribute_matcher("rel")
 # A tag without these is not rel=nofollow: a reference may stand for any letter.
@@ -144,9 +172,7 @@ def has_nofollow(rel: str) -> bool:
 
 def is_nofollow(text: str, at: int, end: int) -> bool:
     """Whether a tag is rel=nofollow; its attributes are in `text` from `at` to `end`."""
-    if not _MAY_BE_NOFOLLOW(text, at, end) or (match := REL.match(text, at)) is None:
-        return False
-    return has_nofollow(entities.in_attribute(attribute_value(match)))
+    return bool(_MAY_BE_NOFOLLOW(text, at, end)) and has_nofollow(decoded_value(REL, text, at))
 
 
 def template_end(text: str, at: int) -> int:
