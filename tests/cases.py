@@ -9,9 +9,15 @@ from functools import wraps
 from typing import Any, Self, TypeVar
 
 import pytest
+from hypothesis import settings
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 MOST_SHOWN = 100
+
+
+def examples(number: int) -> settings:
+    """Let a property have so many examples with `--all`, and as large a part as others before."""
+    return settings(max_examples=number * settings().max_examples // 100)
 
 
 def for_each(

@@ -47,7 +47,7 @@ MERGE = (
     "durable/test_kill.py durable/test_refresh.py net/test_head_fuzz.py page/test_scanner.py "
     "report/test_links.py report/test_text.py report/test_warc_resumed.py "
     "store/test_injected.py store/test_opening.py "
-    "test_applications.py test_guest.py test_real_sites.py"
+    "test_applications.py test_guest.py"
 ).split()
 """The files whose slower tests run before each merge, with those of docs/ that start no program.
 
@@ -79,7 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # A merge must not fail for what nothing in it has changed: with `--all` each run tries others.
     # Nor for a machine that is busy: there is no deadline.
     same = not config.getoption("--all")
-    hypothesis.settings.register_profile("same", derandomize=same, deadline=None)
+    number = 25 if same else 100
+    hypothesis.settings.register_profile(
+        "same", derandomize=same, deadline=None, max_examples=number
+    )
     hypothesis.settings.load_profile("same")
     # Processes inherit what `nohup` and a shell's `&` ignore, and tests send these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)

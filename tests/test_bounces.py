@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 import trio
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from sites.frontiers import EVERY
@@ -545,7 +545,7 @@ class Random:
         return Said(ways[0], (), cookie) if chance.random() < 0.6 else Said(None, ways, cookie)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 6))
 def test_the_laws_hold_on_any_site(seed: int, workers: int, redirects: int) -> None:
     chance = random.Random(seed)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import httpx
 import trio
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from sites.webs import everything
 from trio.testing import MockClock
@@ -327,7 +328,7 @@ def crawled(hosts: dict[str, Host], way: Way) -> tuple[Crawler, Servers, list[Ou
     return trio.run(main, clock=MockClock(autojump_threshold=0)), servers, outcomes
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 2**32), ways())
 def test_whatever_the_web_is_and_however_it_is_crawled_the_promises_hold(seed, way):
     crawler, servers, outcomes = crawled(world(random.Random(seed)), way)
@@ -359,7 +360,7 @@ def test_whatever_the_web_is_and_however_it_is_crawled_the_promises_hold(seed, w
             raise AssertionError(f"{outcome.url} is too deep")
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 5), st.booleans())
 def test_whatever_is_away_for_five_minutes_no_page_is_lost(seed, workers, per_host, sitemaps):
     """Every host has answered before it goes away, and then comes back."""

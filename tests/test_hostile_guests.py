@@ -9,8 +9,8 @@ from itertools import pairwise
 import httpx
 import pytest
 import trio
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 from sites import webs
 from sites.webs import HOME, OTHER, ROBOTS, Answer, Log, Site, everything, site_of
@@ -86,7 +86,7 @@ PIECES = ["http://", "HTTPS://", "site.test", "[::1", "]", ":", "0", "@", "/", "
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join))
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_whatever_a_robots_txt_calls_a_sitemap_or_a_page_links_to_the_crawl_goes_on(written):
     async def crawl() -> None:
         site = site_of(1) | {ROBOTS: robots(f"Sitemap: http://{written}", f"Sitemap: {written}")}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import httpx
 import pytest
 import trio
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -129,7 +130,7 @@ def check(crawler: Crawler, outcomes: list[Outcome], cancelled: bool = False) ->
     assert totals.failures == sum(isinstance(outcome, Failure) for outcome in outcomes)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sites(), st.integers(0, 4), st.integers(1, 8))
 def test_a_crawl_fetches_just_what_can_be_reached_and_each_url_once(site, redirects, workers):
     limits = Limits(max_redirects=redirects, max_tries=1)
@@ -141,7 +142,7 @@ def test_a_crawl_fetches_just_what_can_be_reached_and_each_url_once(site, redire
     assert crawler.frontier.statistics().unsettled == 0
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sites(), st.integers(1, 8), st.floats(0, 60))
 def test_a_crawl_cancelled_at_any_moment_keeps_its_accounts(site, workers, until):
     _, web, outcomes = run(site, Limits(max_tries=3), workers, until)
@@ -149,7 +150,7 @@ def test_a_crawl_cancelled_at_any_moment_keeps_its_accounts(site, workers, until
     assert {outcome.url for outcome in outcomes} <= set(web.hits)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sites(), st.integers(1, 8), st.integers(1, 10))
 def test_a_page_budget_is_never_passed(site, workers, pages):
     crawler, _, _ = run(site, Limits(max_pages=pages, max_tries=1), workers, math.inf)
@@ -158,7 +159,7 @@ def test_a_page_budget_is_never_passed(site, workers, pages):
     assert (totals.in_flight, totals.waiting) == (0, 0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sites(), st.integers(1, 8), st.integers(0, 3))
 def test_with_a_depth_limit_every_depth_is_the_shortest(site, workers, depth):
     site.redirects.clear()

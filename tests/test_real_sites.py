@@ -207,7 +207,12 @@ def broken(text: str) -> list[tuple[str, str, list[str]]]:
     return sorted((why, target, sorted(pages)) for why, target, pages in found)
 
 
-SITES = pytest.mark.parametrize("root", list(PACKAGES), ids=PACKAGES.get)
+SITES = pytest.mark.parametrize(
+    "root",
+    # The first takes as long as the others together: it runs with `--all`.
+    [pytest.param(root, marks=pytest.mark.merge) for root in (SQLITE, POSTGRES)] + [PYTHON],
+    ids=PACKAGES.get,
+)
 
 
 @SITES
@@ -227,6 +232,7 @@ async def test_each_missing_page_is_told_once_with_every_page_that_links_to_it(r
     assert broken(site.text) == expected
 
 
+@pytest.mark.merge
 async def test_sqlite_s_documentation_as_packaged_has_links_to_many_missing_pages() -> None:
     with served(SQLITE):
         assert len(browse(SQLITE).missing) > 100

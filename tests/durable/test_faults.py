@@ -31,8 +31,8 @@ def _leaves(group: BaseExceptionGroup[StoreError]) -> list[StoreError]:
 
 @pytest.fixture
 def step(request: pytest.FixtureRequest) -> int:
-    """Before a merge every third call fails, with `--all` each."""
-    return 1 if request.config.getoption("--all") else 3
+    """Before a merge every fifth call fails, with `--all` each."""
+    return 1 if request.config.getoption("--all") else 5
 
 
 async def fail_at_each_call(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+from cases import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sites.frontiers import EVERY, Opened
@@ -475,11 +476,7 @@ WEBS = st.lists(
 )
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WEBS, st.integers(1, 5), st.sampled_from([math.inf, 1, 3]))
 def test_every_url_that_was_admitted_ends_in_one_outcome(frontiers, links, workers, pages):
     async def crawled() -> None:

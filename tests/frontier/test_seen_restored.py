@@ -5,7 +5,8 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.frontier.memory import Seen
@@ -68,7 +69,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(steps, steps)
 def test_a_restored_one_decides_as_the_one_that_was_never_stopped(before, after):
     """Play a frontier that files what is admitted, and stop and restore it in the middle."""

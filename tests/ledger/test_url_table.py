@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.ledger.tables import TextList, UrlTable
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.text(max_size=5) | st.just("\ud800\n"), max_size=9), max_size=30))
 def test_numbers_and_urls_are_those_of_a_dict(portions):
     table, model = UrlTable(), dict[str, int]()

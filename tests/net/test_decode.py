@@ -17,7 +17,7 @@ import pytest
 import trio
 import trio.testing
 from cases import for_each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Phase, Reason
@@ -107,7 +107,6 @@ def dear_brotli(count: int) -> bytes:
     return b"\x0c" + value.to_bytes(size // 8, "little") * (count // 8) + b"\x03"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2_000), st.sampled_from(sorted(ENCODERS)), st.integers(1, 3_000))
 def test_whatever_was_encoded_comes_back_however_it_was_cut_up(
     data: bytes, encoder: str, size: int
@@ -116,7 +115,6 @@ def test_whatever_was_encoded_comes_back_however_it_was_cut_up(
     assert decode(ENCODERS[encoder](data), coding, size=size) == data
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=300), st.sampled_from(sorted(ENCODERS)), st.data())
 def test_a_body_cut_anywhere_is_incomplete_and_never_whole(
     data: bytes, encoder: str, draw: st.DataObject
@@ -126,13 +124,11 @@ def test_a_body_cut_anywhere_is_incomplete_and_never_whole(
     assert reason(encoded[:cut], encoder.removeprefix("bare ")) is Reason.INCOMPLETE
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=8), st.integers(1, 100))
 def test_all_members_of_a_gzip_body_are_read(parts: list[bytes], size: int) -> None:
     assert decode(b"".join(map(gzip.compress, parts)), "gzip", size=size) == b"".join(parts)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=8), st.integers(0, 15))
 def test_all_frames_of_a_zstd_body_are_read_and_skippable_ones_say_nothing(
     parts: list[bytes], kind: int

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import brotli
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
@@ -93,7 +93,6 @@ def singles(data: bytes) -> list[bytes]:
     return [data[start : start + 1] for start in range(len(data))]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=500), st.lists(encoders, min_size=1, max_size=2), st.integers(1, 700))
 def test_every_chain_of_codings_comes_back(
     data: bytes, chain: list[tuple[str, Callable[[bytes], bytes]]], size: int
@@ -106,7 +105,6 @@ def test_every_chain_of_codings_comes_back(
     assert undone(singles(encoded), names) == data
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60), st.lists(encoders, min_size=1, max_size=2))
 def test_a_chain_cut_at_any_byte_is_incomplete(
     data: bytes, chain: list[tuple[str, Callable[[bytes], bytes]]]

@@ -214,7 +214,7 @@ PIECES = [
 PIECES += ["secret.html", "index.html", "loop", "?", "#", "é", "%ff", "\ud800", "x" * 300]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join))
 @example(path="out/secret.html")
 @example(path="file")

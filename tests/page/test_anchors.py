@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 
 import pytest
-from cases import for_each
-from hypothesis import example, given, settings
+from cases import examples, for_each
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trio_crawler import Reason
@@ -208,7 +208,7 @@ PIECES = re.split(
 )
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(st.lists(st.sampled_from([*PIECES, " ", "\n"]), max_size=14).map("".join))
 @example('<a href="/1"><img alt="A"><!-- c --><b>text<svg><path/></svg>w</b>')
 def test_both_readers_find_the_same_anchors(markup):
@@ -227,7 +227,7 @@ HOSTILE = re.split(
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@examples(800)
 @given(
     st.lists(st.sampled_from([*HOSTILE, *PIECES]) | st.text(max_size=300), max_size=20),
     st.sampled_from(["text/html", "application/xhtml+xml"]),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 import tinycss2
-from cases import for_each
-from hypothesis import assume, example, given, settings
+from cases import examples, for_each
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from trio_crawler.page import charset
@@ -106,7 +106,7 @@ PIECES = re.split(
 )
 
 
-@settings(max_examples=1_500, deadline=None)
+@examples(1_500)
 @given(st.lists(st.sampled_from([*PIECES, " ", "\n", "\f", "\0"]), max_size=8).map("".join))
 @example("@import 'a\n';url(b)")
 @example("url(/**/a)")

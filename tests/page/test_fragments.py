@@ -8,8 +8,8 @@ import sys
 import tracemalloc
 
 import pytest
-from cases import for_each
-from hypothesis import assume, given, settings
+from cases import examples, for_each
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sites import by_lexbor
 
@@ -163,7 +163,7 @@ PIECES = re.split(
 )
 
 
-@settings(max_examples=1_000, deadline=None)
+@examples(1_000)
 @given(st.lists(st.sampled_from(PIECES), max_size=7).map("".join))
 def test_places_are_those_of_the_tree_of_lexbor(text):
     assume(not by_lexbor.is_left_open(text))

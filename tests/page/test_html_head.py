@@ -6,8 +6,8 @@ import re
 import time
 
 import pytest
-from cases import for_each
-from hypothesis import example, given, settings
+from cases import examples, for_each
+from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
@@ -149,7 +149,7 @@ PIECES = re.split(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(st.lists(st.sampled_from([*PIECES, "\n", "\t"]), max_size=8).map("".join))
 @example('<head><script>"</head><body>"</script><meta name=robots content=a></head><body>')
 @example("<head><!-- </head><body> --><meta name=robots content=a></head><body>")
@@ -242,7 +242,7 @@ ATTRIBUTES = re.split(
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(st.lists(st.lists(st.sampled_from(ATTRIBUTES), max_size=4).map(" ".join), max_size=3))
 @example(['HREF="/y" href="/x"'])
 @example(['rel="noopener" href="/x" rel="nofollow"'])

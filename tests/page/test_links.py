@@ -10,8 +10,8 @@ from types import FrameType
 
 import httpx
 import pytest
-from cases import for_each
-from hypothesis import assume, example, given, settings
+from cases import examples, for_each
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sites import by_lexbor
 
@@ -437,7 +437,7 @@ PIECES = re.split(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 @example('<svg><rect style="fill:rgb(1,2,3)" id="r"/><g><a href="x1"></a></g></svg>')
 @example('<p style="a:b(c)" id="i"><a href="x1"title="t"><img src="s1"alt>')
@@ -486,7 +486,7 @@ HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny"]
 HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b"]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(
         st.sampled_from(HREFS),

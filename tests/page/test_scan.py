@@ -6,8 +6,8 @@ import time
 
 import httpx
 import pytest
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.link import LinkKind
@@ -73,7 +73,7 @@ def flat(pointed):
 
 
 @pytest.mark.slow
-@settings(max_examples=1_500, deadline=None)
+@examples(1_500)
 @given(st.lists(st.sampled_from([*PIECES, "\n"]), max_size=40))
 def test_the_scan_finds_what_the_exact_readers_find(pieces):
     assert differences("".join(pieces)) in (None, (set(), set(), frozenset()))

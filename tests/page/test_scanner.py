@@ -103,17 +103,17 @@ def test_nofollow_base_and_title_are_found():
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_pages_are_read_as_they_are_in_python(seed):
     # `.ci/run --all` reads a million more.
-    assert scanner_fuzz.compare(1_000, seed) < 1_000
+    assert scanner_fuzz.compare(300, seed) < 300
 
 
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.skipif(not fuzzing.has_sanitizers(), reason="gcc has no sanitizers here")
 def test_sanitizers_find_nothing_in_damaged_pages():
-    command = [sys.executable, str(Path(scanner_fuzz.__file__)), "--pages", "1000", "--sanitize"]
+    command = [sys.executable, str(Path(scanner_fuzz.__file__)), "--pages", "300", "--sanitize"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.startswith("1,000 pages are read alike")
+    assert run.stdout.startswith("300 pages are read alike")
 
 
 HOSTILE = [

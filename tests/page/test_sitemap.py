@@ -8,8 +8,8 @@ from collections.abc import Callable
 from html import escape
 
 import pytest
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Reason
@@ -510,7 +510,7 @@ def prefixed(source: str) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(records(), st.booleans(), st.booleans(), st.integers(0, 3))
 def test_the_entries_of_a_written_file_are_read(
     several: list[tuple[SitemapEntry, str]], prefix: bool, packed: bool, blanks: int
@@ -522,7 +522,7 @@ def test_the_entries_of_a_written_file_are_read(
     assert read(raw) == ParsedSitemap("urlset", tuple(entry for entry, _ in several))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(records(), st.integers(0, 400))
 def test_the_ends_of_chunks_do_not_matter(
     several: list[tuple[SitemapEntry, str]], back: int
@@ -584,7 +584,7 @@ MARKS = st.sampled_from(
 ) | st.sampled_from([b" ", b"\n"])
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.lists(MARKS | st.binary(max_size=6), max_size=25).map(b"".join), texts)
 def test_no_bytes_raise_anything(body: bytes, content_type: str) -> None:
     read(body, content_type)

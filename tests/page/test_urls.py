@@ -53,9 +53,9 @@ def one_by_one(hrefs: list[str], base: str) -> tuple[list[str], list[str]]:
     return list(found), list(bad)
 
 
-def test_the_fast_path_equals_ada_for_fifty_thousand_random_links():
+def test_the_fast_path_equals_ada_for_ten_thousand_random_links():
     chance = random.Random(3986)
-    for _ in range(5_000):
+    for _ in range(1_000):
         base = chance.choice(BASES)
         hrefs = ["".join(chance.choices(PIECES, k=chance.randint(0, 6))) for _ in range(10)]
         assert resolved(hrefs, base) == one_by_one(hrefs, base)

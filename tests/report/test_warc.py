@@ -220,7 +220,7 @@ _NAME = st.sampled_from(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     status=st.integers(200, 999),
     fields=st.lists(st.tuples(_NAME, _VALUE | st.sampled_from([b"0", b"3", b"gzip"])), max_size=6),

@@ -8,7 +8,8 @@ from functools import partial
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.model import Job
@@ -26,7 +27,7 @@ def job(number: int, depth: int = 0, priority: float | None = None) -> Job:
     return Job(f"http://site.test/{number}", depth, priority=priority)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.integers(-9, 9), st.integers(0, 3)), max_size=60),
     st.integers(1, 6),

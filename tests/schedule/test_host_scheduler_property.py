@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -386,13 +387,13 @@ def _server(draw: st.DrawFn, delay: float) -> Server:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(worlds())
 def test_every_host_is_asked_as_it_wants_and_in_its_turn_and_every_job_comes_out_once(world):
     world.run()
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 2**32), st.integers(1, 20), st.sampled_from((0.0, 2.0)))
 def test_an_outage_of_five_minutes_gives_no_host_up(seed, workers, delay):
     politeness = Politeness(per_host=1, delay=delay)

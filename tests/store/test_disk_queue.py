@@ -15,8 +15,8 @@ from time import process_time
 from typing import Any
 
 import pytest
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -66,7 +66,7 @@ def drained(line: DiskQueue) -> list[int]:
     return [line.pop().number for _ in range(len(line))]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(-12, 12)), max_size=60),
     st.integers(1, 9),
@@ -105,7 +105,6 @@ jobs = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(jobs, min_size=1, max_size=5))
 def test_every_field_of_a_job_comes_back_as_it_was(tmp_path_factory, some):
     with opened(tmp_path_factory.getbasetemp()) as file:

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 import pytest
-from cases import for_each
-from hypothesis import given, settings
+from cases import examples, for_each
+from hypothesis import given
 from hypothesis import strategies as st
 from store.batches import NOW, SITE, page, stored, texts, walk
 
@@ -56,7 +56,7 @@ def changed(directory: Path, sql: str, *values: Any) -> None:
         connection.execute(sql, values)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(links, max_size=9).map(tuple), st.none() | KEYS)
 def test_links_and_places_are_read_back_as_they_were(found, targets):
     outcome = page(found=found, targets=targets)

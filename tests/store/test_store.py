@@ -8,7 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from cases import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from store.batches import NOW, SITE, admitted, batch, outcomes, page, stored, texts, walk
 
@@ -42,7 +43,7 @@ ONE_OF_EACH = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(outcomes, max_size=4))
 def test_every_outcome_comes_back_as_it_was(made):
     with tempfile.TemporaryDirectory() as directory:
@@ -149,7 +150,7 @@ def test_the_digests_of_all_bodies_or_of_good_html_pages_are_found(tmp_path):
 
 
 @given(texts, texts)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_sitemaps_and_their_entries_are_read_back(detail, href):
     refused = (RejectedLink(href, Reason.BAD_URL),)
     flaws = (Reason.BAD_SITEMAP,)

@@ -9,7 +9,7 @@ from statistics import median
 from time import process_time, thread_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_crawler.store.compact import UrlSet
@@ -28,7 +28,6 @@ def filled(count: int, expected: int = 0) -> UrlSet:
 some_urls = st.lists(st.integers(0, 300).map(url), max_size=80)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["add", "update", "ask"]), some_urls), max_size=30),
     st.integers(0, 200),
