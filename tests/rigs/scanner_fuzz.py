@@ -63,6 +63,8 @@ PIECES = re.split(
     <frameset></frameset>  <plaintext>  </plaintext>  <title/>  <desc>  <g>  <![CDATA[  ]]>
     <noscript>  </noscript>  <a x="1"  <a x='2'  <a   href=   rel=   rel="   href="   nofollow
     <a rel=nofollow href=n1>  <a href=n2 rel="x NoFollow">  <a rel="no&#102;ollow" href=n3>
+    <a rel="x nofollow" href="n4">  <a href="n5" rel="NoFollow">  <a href="x3" rel="next">
+    <a href="x1" href="no">  <p class="c" title="><a href='no'>">
     <a rel=nofollows href=x1>  <a rel rel=nofollow href=x2>  &amp;  &  &#35;  &lt  #f  #  %
     <a href="?a=1&copy=2&lt;#&">  <a href="x&#35;f">  <a href="x#f&amp;">  <a href=" x5 #f">
     <a href="#f">  <a href=" #f">  <link href=no>  <math><mi>  <body>  <svg><p>  <svg><title>
