@@ -147,10 +147,12 @@ def read(
         flaws = () if clean else (Reason.BAD_CHARSET,)
         if simple and not (usual and clean):
             page = find(text.encode("utf-8", "surrogatepass"), url, encoding, max_links)
-        if simple:
-            page = page or find(text, url, encoding, max_links)
-        page = page or parse_html(
-            text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
+        page = (
+            page
+            or (simple and find(text, url, encoding, max_links))
+            or parse_html(
+                text, url, encoding=encoding, xml=xml, max_links=max_links, anchors=anchors
+            )
         )
     links, more, malformed, beyond = page.hrefs, page.nofollow_hrefs, page.malformed, page.beyond
     resolved: dict[str, str] = {}
@@ -321,10 +323,9 @@ def _scan_text(text: str, most: int) -> accelerator.Scanned | None:
             found[entities.in_attribute(href) if "&" in href or "\0" in href else href] = None
         elif other:
             return None
-        elif given:
-            if (match := tokenizer.HREF.match(given)) is not None:
-                href = entities.in_attribute(tokenizer.attribute_value(match))
-                (unfollowed if tokenizer.is_nofollow(given, 0, len(given)) else found)[href] = None
+        elif (match := tokenizer.HREF.match(given)) is not None:
+            href = entities.in_attribute(tokenizer.attribute_value(match))
+            (unfollowed if tokenizer.is_nofollow(given, 0, len(given)) else found)[href] = None
         else:
             title = title or named
     if len(found) + len(unfollowed) > most:
@@ -383,5 +384,7 @@ _recent = lru_cache(_MAX_CACHED)(_without_fragment)
 
 def title_of(source: str) -> str:
     """Return the text of a title from its source."""
-    source = entities.in_text(source[:_MAX_TITLE_SOURCE])[:_MAX_TITLE_SOURCE]
+    source = source[:_MAX_TITLE_SOURCE]
+    if "&" in source or "\0" in source:
+        source = entities.in_text(source)[:_MAX_TITLE_SOURCE]
     return _SPACES.sub(" ", source).strip(" ")
