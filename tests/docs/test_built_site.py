@@ -108,16 +108,19 @@ def test_a_promise_shows_the_tests_that_prove_it_in_its_place(built: Path):
 SCREEN = 900
 
 
-# A phone has no scroll bar, of 15 pixels; four pages are loaded at a time.
+# A phone has no scroll bar, of 15 pixels. Four pages are loaded at a time, and have each width.
 SIZES = """
 const [names, widths, done] = arguments, found = {};
-const sizes = (name, width) => new Promise((resolve) => {
+const sizes = (name) => new Promise((resolve) => {
     const frame = document.createElement("iframe");
-    frame.style = `width: ${width}px; height: 900px; border: 0`;
+    frame.style = `width: ${widths[0]}px; height: 900px; border: 0`;
     frame.onload = () => {
         const root = frame.contentDocument.documentElement;
-        const articles = root.querySelectorAll("article").length;
-        resolve([articles, root.scrollHeight, root.scrollWidth - root.clientWidth]);
+        resolve(widths.map((width) => {
+            frame.style.width = `${width}px`;
+            const articles = root.querySelectorAll("article").length;
+            return [articles, root.scrollHeight, root.scrollWidth - root.clientWidth];
+        }));
         frame.remove();
     };
     frame.src = name;
@@ -125,7 +128,7 @@ const sizes = (name, width) => new Promise((resolve) => {
 });
 const some = async () => {
     for (let name; name = names.pop();)
-        found[name] = await Promise.all(widths.map((width) => sizes(name, width)));
+        found[name] = await sizes(name);
 };
 Promise.all([some(), some(), some(), some()]).then(() => done(found));
 """
