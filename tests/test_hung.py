@@ -79,12 +79,16 @@ async def crawled(web: Web, frontier: Frontier, **plan: object) -> tuple[float, 
     return last, outcomes
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("make", "order"),
+    [(make, "first") for make in EVERY] + [(EVERY[0], order) for order in ("mixed", "last")],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 async def test_forty_urls_that_hang_do_not_hold_two_hundred_that_answer(
-    autojump_clock, frontier, order
+    autojump_clock, tmp_path, make, order
 ):
     web = Web(site(ORDERS[order]), delay=slowness)
-    async with frontier as opened:
+    async with make(tmp_path) as opened:
         last, outcomes = await crawled(web, opened)
     # With all timeouts first it would be 40 / 4 * 10 seconds.
     assert last <= 60
