@@ -331,7 +331,7 @@ def _scan_text(text: str, most: int) -> accelerator.Scanned | None:
     if len(found) + len(unfollowed) > most:
         return None
     hrefs, more = (urls.without_fragments(each, urls.WEB[0]) for each in (found, unfollowed))
-    return False, hrefs, more, None, title and title[:-1]
+    return False, hrefs, more, None, title and title[1:]
 
 
 def scan_targets(

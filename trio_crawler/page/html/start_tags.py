@@ -28,7 +28,6 @@ from trio_crawler.page.html.tokenizer import (
     STRAY,
     TAG_END,
     TAG_END_WITH_SLASH,
-    TAG_REST,
     OpenElements,
     either_case,
     markup_end,
@@ -194,11 +193,11 @@ LINKS = lazy(
     (?: <
         (?: / [^>=]*+ >
         |   (?: {_NOT_LINKING} ) [a-z0-9]*+ (?: > | [ ]class="[^"]*+"> | {ANY_TAG} )
-        |   (?! (?: {either_case(f"a area base {_HARD} {RAW}")} ) [{SPACE}/>] ) [a-zA-Z] {ANY_TAG}
-        |   / [a-zA-Z] {ANY_TAG}
-        |   {"|".join(simple_raw(name) for name in RAW.split() if name != "title")}
-        |   (?:{_SVG}) {TAG_REST} (?: [^<]*+ < (?: /?+ (?:{_SHAPES}) {TAG_REST} ) )*+
-            [^<]*+ </(?:{_SVG})>
+        |   (?: / | (?! (?: {either_case(f"a area base {_HARD} {RAW}")} ) [{SPACE}/>] ) ) [a-zA-Z]
+            {ANY_TAG}
+        |   {"|".join(map(simple_raw, ("script", "style", "textarea", "iframe")))}
+        |   (?:{_SVG}) {NAME_END} {TAG_END}
+            (?: [^<]*+ < /?+ (?:{_SHAPES}) {NAME_END} {TAG_END} )*+ [^<]*+ </(?:{_SVG})>
         |   {STRAY}
         |   {PASSED}
         )
@@ -208,8 +207,8 @@ LINKS = lazy(
         (?: [aA] {_beside("href rel", '| rel="[^"wW&]*+"')} [{SPACE}]++ href="( [^"]++ )"
             {_beside("href rel", '| rel="[^"wW&]*+"')} [{SPACE}]*+ >
         |   (?: {either_case("a area")} ) {NAME_END} ( {TAG_END} )
-        |   (?: {either_case("title")} ) {TAG_REST}
-            ( [^<]*+ < ) / (?: {either_case("title")} ) {TAG_REST}
+        |   (?: {either_case("title")} ) {NAME_END} {TAG_END[:-1]}
+            ( > [^<]*+ ) (?= </ (?: {either_case("title")} ) {NAME_END} )
         )
     |   ( < ) (?s:.*)
     |   \Z
@@ -221,7 +220,7 @@ LINKS = lazy(
 
 - the href of a link of the usual form, if it is not empty
 - the attributes of any other `a` or `area`
-- the content of a title, and the next "<", if that is of its end
+- the ">" of a title and its content, if that has no "<"
 - where anything else matters, "<": then there are no more
 """
 

@@ -80,16 +80,16 @@ TAG_REST = rf"""{NAME_END} (?: [{SPACE}]++ [a-z-]++ = "[^"]*+" )*+ {TAG_END}"""
 
 
 def simple_raw(name: str) -> str:
-    """Return an expression for an element of raw text, after its "<".
+    """Return an expression for an element of raw text, from after its "<" to its end tag.
 
     A script ends at the first end tag if there is no "<!--" or no "<script" before.
     """
     begin = rf"(?: {either_case(name)} ) {NAME_END}"
     contents = (
-        rf"[^<]*+ (?: < (?! {odd} | / {begin} ) [^<]*+ )*+ </"
+        rf"[^<]*+ (?: < (?! {odd} | / {begin} ) [^<]*+ )*+ (?= </ {begin} )"
         for odd in (("!--", begin) if name == "script" else ("(?!)",))
     )
-    return rf"{begin} {TAG_REST} (?: {' | '.join(contents)} ) {begin} {TAG_REST}"
+    return rf"{begin} {TAG_END} (?: {' | '.join(contents)} )"
 
 
 _COMMENT_END = lazy("--!?>")
