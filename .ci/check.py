@@ -135,17 +135,11 @@ def main(words: list[str]) -> int:
         print(f"== installed, {time.monotonic() - begun:.0f} s", flush=True)
         failed += [] if run(work, chosen.pop(0), limit) else ["readme"]
     wanted = {first: "'.[dev]'", "floors": "'.[test,http2]' -c ../floors.txt"}
+    names = sorted({step.environment for step in chosen})
     with ThreadPoolExecutor(2) as pool:
-        for done in [
-            pool.submit(
-                prepare,
-                work / name,
-                pythons.get(name, pythons[first]),
-                wanted.get(name, "'.[test,docs]'"),
-            )
-            for name in sorted({step.environment for step in chosen})
-        ]:
-            done.result()
+        pythons_of = [pythons.get(name, pythons[first]) for name in names]
+        packages_of = [wanted.get(name, "'.[test,docs]'") for name in names]
+        list(pool.map(prepare, [work / name for name in names], pythons_of, packages_of))
     print(f"== installed, {time.monotonic() - begun:.0f} s", flush=True)
     packages.wait(limit)
     wide = [step for step in chosen if step.wide]

@@ -16,8 +16,8 @@ MOST_SHOWN = 100
 
 
 def examples(number: int) -> settings:
-    """Let a property have so many examples with `--all`, and as large a part as others before."""
-    return settings(max_examples=number * settings().max_examples // 100)
+    """Let a property have so many examples with `--all`; before a merge a part, at least ten."""
+    return settings(max_examples=max(10, number * settings().max_examples // 100))
 
 
 def for_each(

@@ -130,10 +130,9 @@ class LinkCheck:
             page = usual(each.page)
             for packed in each.pointed.kinds.values() if each.pointed else ():
                 for number in [each for each in numbers_of(packed) if not looked_at[each]]:
-                    if (target := usual(number)) != page:
+                    if usual(number) != page:
                         looked_at[number] = 1
-                        way = self._path(target).numbers if target in self._ends else (target,)
-                        for on_the_way in way:
+                        for on_the_way in self._path(usual(number)).numbers:
                             alone.pop(on_the_way, None)
         return map(self._ledger.url, alone)
 

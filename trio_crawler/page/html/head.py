@@ -66,7 +66,7 @@ _NEXT = lazy(
 )
 
 
-# A beginning of a head without templates, and scripts in comments of scripts.
+# A beginning of a head without templates and without scripts in comments of scripts.
 _SIMPLE_HEAD = lazy(
     rf"""
     (?: [{SPACE}]++
