@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trio_crawler.page import urls
+from trio_crawler.page.read import read
 from trio_crawler.page.urls import normalise, resolve, seen_key, without_fragments
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "urltestdata.json"
@@ -58,7 +60,11 @@ def test_the_fast_path_equals_ada_for_ten_thousand_random_links():
     for _ in range(1_000):
         base = chance.choice(BASES)
         hrefs = ["".join(chance.choices(PIECES, k=chance.randint(0, 6))) for _ in range(10)]
-        assert resolved(hrefs, base) == one_by_one(hrefs, base)
+        wanted = one_by_one(hrefs, base)
+        assert resolved(hrefs, base) == wanted
+        page = "".join(f'<a href="{escape(href)}">' for href in hrefs).encode()
+        facts = read(page, "text/html; charset=utf-8", base)
+        assert (list(facts.links), list(facts.malformed)) == wanted
 
 
 @given(st.lists(st.text(max_size=12)), st.sampled_from(BASES))

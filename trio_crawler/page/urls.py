@@ -58,29 +58,31 @@ MAX_CHARACTERS = 4 * 1024 * 1024
 _LONGEST = 16
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-# A link that is joined by hand, since the standard does not change its text: no percent sign (%2e
-# is a dot), no backslash, tab or space, no colon in a path (it might end a scheme), and no segment
-# that begins with a dot.
+# A link that is joined by hand, since the standard does not change its text: no backslash, tab or
+# space, no colon in a path (it might end a scheme), no segment that begins with a dot, and no %2e,
+# which is one.
 #
 #   start     rest              joined to
 #   /         a/b.html?c=d      the root of the site
 #   ../../    a/b.html?c=d      a directory above that of the page
-#             a/b.html?c=d      the directory of the page
+#   ./        a/b.html?c=d      the directory of the page
+#             a/b.html?c=d      the same
 #
 # So is the path of an absolute URL whose host is that of the page, or is plain: the standard does
 # not change it, since it is in lower case, without a port and an empty label, and neither an
 # address nor "xn--".
-_SEGMENT = r"[\w~!$&()*+,;=@-][\w~!$&()*+,;=@.-]*+"
+_PLAIN = r"\w~!$&()*+,;=@\-"
+_SEGMENT = rf"(?: [{_PLAIN}] | %(?!2[eE]) ) (?: [{_PLAIN}.]++ | %(?!2[eE]) )*+"
 _SIMPLE = lazy(
     rf"""
     (?P<start>
-        / | (?: \.\./ )++
+        / | (?: \.\.?/ )++
     |   https?:// (?: (?=[a-z0-9-]) (?: -?[a-z0-9]++ )*+ -?+ \. )*+ [a-z]++ /
     |   (?= [^?] )
     )
     (?P<rest>
         (?: {_SEGMENT} (?: / {_SEGMENT} )*+ /?+ )?+
-        (?: \? [\w~!$&()*+,;=@.:/?\[\]-]*+ )?+
+        (?: \? [{_PLAIN}.:/?\[\]%]*+ )?+
     )
     """,
     re.ASCII | re.VERBOSE,

@@ -667,12 +667,18 @@ static void fill_link(void)
         LINK[(byte)*each] = FIRST | INSIDE | QUERY;
     LINK['.'] = INSIDE | QUERY | PLAIN;
     LINK['-'] |= PLAIN;
-    for (const char *each = ":/?[]"; *each; each++) LINK[(byte)*each] = QUERY;
+    for (const char *each = ":/?[]%"; *each; each++) LINK[(byte)*each] = QUERY;
 }
 
 static int is_link(const byte *at, const byte *end, int kind)
 {
     return at < end && *at < 128 && (LINK[*at] & kind);
+}
+
+/* The same for a path, where "%2e" would be a dot, and any other escape is a character. */
+static int is_path(const byte *at, const byte *end, int kind)
+{
+    return is_link(at, end, kind) || (at < end && *at == '%' && !begins(at + 1, end, "2e"));
 }
 
 /* Return the end of a plain href: from its last slash on, or the "#" that it begins with.
@@ -840,8 +846,8 @@ static PyObject *tags(PyObject *module, PyObject *args)
 /* Return where the path and query that begin at a position end. */
 static const byte *simple_end(const byte *at, const byte *end)
 {
-    while (is_link(at, end, FIRST)) {
-        while (is_link(at, end, INSIDE)) at++;
+    while (is_path(at, end, FIRST)) {
+        while (is_path(at, end, INSIDE)) at++;
         if (at < end && *at == '/') at++;
     }
     if (at < end && *at == '?')
@@ -886,8 +892,8 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
     } else if ((start = end - at >= root && !memcmp(at, home, root) ? at + root - 1 : path_of(at, end))) {
         return simple_end(start + 1, end) == end ? Py_NewRef(href) : NULL;
     } else {
-        for (; end - at >= 3 && !memcmp(at, "../", 3); at += 3)
-            if (above > root)
+        for (int up; (up = begins(at, end, "../")) || begins(at, end, "./"); at += 2 + up)
+            if (up && above > root)
                 for (above--; home[above - 1] != '/';) above--;
     }
     if (simple_end(at, end) != end) return NULL;
@@ -921,17 +927,6 @@ static PyObject *the_one(PyObject *url, PyObject *shared)
     return one;
 }
 
-/* Put the URL of a href into the cache; return it, NULL if there is none or no memory. */
-static PyObject *kept(PyObject *href, PyObject *url, const Directory *to)
-{
-    if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= to->longest) {
-        if (to->shared != NULL) url = the_one(url, to->shared);
-        if (PyDict_GET_SIZE(to->known) >= to->most) PyDict_Clear(to->known);
-        if (url == NULL || PyDict_SetItem(to->known, href, url) < 0) Py_CLEAR(url);
-    }
-    return url;
-}
-
 /* Return what a cache has; NULL without an exception if it has nothing. */
 static PyObject *recalled(PyObject *cache, PyObject *key)
 {
@@ -951,7 +946,12 @@ static PyObject *url_of(PyObject *href, const Directory *to)
     PyObject *url = recalled(to->known, href);
     if (url != NULL || PyErr_Occurred()) return url;
     url = joined(href, PyUnicode_1BYTE_DATA(to->home), PyUnicode_GET_LENGTH(to->home), to->root);
-    return kept(href, url, to);
+    if (url != NULL && PyUnicode_GET_LENGTH(href) + PyUnicode_GET_LENGTH(url) <= to->longest) {
+        if (to->shared != NULL) url = the_one(url, to->shared);
+        if (PyDict_GET_SIZE(to->known) >= to->most) PyDict_Clear(to->known);
+        if (url == NULL || PyDict_SetItem(to->known, href, url) < 0) Py_CLEAR(url);
+    }
+    return url;
 }
 
 /* Return the URL of any href; NULL with an exception if it is none. */
@@ -960,9 +960,7 @@ static PyObject *any_url_of(PyObject *href, const Directory *to)
     if (PyUnicode_GET_LENGTH(href) == 0) return Py_NewRef(to->own);
     PyObject *url = url_of(href, to);
     if (url != NULL || PyErr_Occurred()) return url;
-    url = PyObject_CallFunctionObjArgs(to->other, href, to->own, NULL);
-    /* Such a path is the same for all pages of the directory. */
-    return PyUnicode_READ_CHAR(href, 0) == '.' ? kept(href, url, to) : url;
+    return PyObject_CallFunctionObjArgs(to->other, href, to->own, NULL);
 }
 
 /* Return the distinct hrefs of the links of one kind, as a list, or their URLs if `to` is given.
