@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from html import escape
+from itertools import product
 from types import FrameType
 
 import httpx
@@ -18,7 +19,8 @@ from sites import by_lexbor
 from trio_crawler import Page, Reason
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS
 from trio_crawler.page import Link, LinkKind, links_of
-from trio_crawler.page.html.links import read_links
+from trio_crawler.page.html.links import read_links, read_outline, scan
+from trio_crawler.page.link_targets import Wanted
 from trio_crawler.page.links import read_body_links
 from trio_crawler.page.read import read
 
@@ -437,6 +439,14 @@ PIECES = re.split(
 )
 
 
+def wanted_links(text: str, wanted: Wanted | None) -> list[Link]:
+    """Return the wanted links of a page: by its outline, if it has one."""
+    found = scan(text.encode(), URL)
+    if found is None or not found.outline:
+        return list(read_links(text, URL, wanted=wanted).links)
+    return list(read_outline(found.outline, URL, 100_000, wanted))
+
+
 @examples(500)
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 @example('<svg><rect style="fill:rgb(1,2,3)" id="r"/><g><a href="x1"></a></g></svg>')
@@ -461,7 +471,7 @@ def test_of_the_wanted_links_all_is_told_that_is_told_of_all_links(pieces, data)
     urls = sorted({link.url for link in found})
     fragments = st.none() | st.sets(st.sampled_from(sorted({link.fragment for link in found})))
     wanted = data.draw(st.dictionaries(st.sampled_from(urls), fragments)) if urls else {}
-    some = read_links(text, URL, wanted=wanted).links
+    some = wanted_links(text, wanted)
     expected = [
         link
         for link in found
@@ -482,28 +492,29 @@ def test_the_links_of_a_crawl_are_among_them(text):
 
 
 HREFS = "x ./x ../x /x //x x/ x/. x/.. . .. #f x#f x#a/x y/x?q ?x a\\x %78 X:x é/x http:x".split()
-HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny"]
-HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b"]
+HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny", "é ?x"]
+HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b", "x#a\tb", "?a/b", "/1/", "#1"]
+HREFS += "//o.test HTTP://O.test http://o.test/ http://%6f.test/ http://o.test:080/d/".split()
+HREFS += "http://[0a::1]/ /X http://127.1/ http://u@o.test/d/. http://é.test/ MAILTO:x http://[x/".split()
+HREFS += ["http://o.test:081/", "http://o.test/d/x?q=1/#f", "file:///c/", "data:,x/y"]
+TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a rel=w href='{0}'>
+<area href='{0}'>é|<q cite='{0}'>|<svg><use href='{0}'></svg>|<p style='color:url({0})'>x</p>
+<a href="{0}">|<a href=y>t<area href='{0}'></a>|<style>a{{color:url({0})}}</style>
+<link rel=next title=é href='{0}'>""".split("|")
 
 
-@examples(300)
-@given(
-    st.lists(
-        st.sampled_from(HREFS),
-        max_size=9,
-    ),
-    st.sampled_from(["", "<base href=/b/>", "<base href=x>", "<base href='//h.test/x'>"]),
-)
-def test_the_links_to_wanted_urls_are_those_among_all_links(hrefs, base):
-    tags = ('<a href="{}">t</a>', '<img srcset="{} 2x">', "<a rel=w href='{}'>", "<q cite='{}'>")
-    text = base + "".join(tags[at % 4].format(href) for at, href in enumerate(hrefs))
-    every = read_links(text, URL).links
-    for wanted in {link.url for link in every} | {"http://other.test/x"}:
-        found = read_links(text, URL, wanted={wanted: None}).links
-        assert found == [link for link in every if link.url == wanted]
-        for name in {link.fragment for link in every}:
-            found = read_links(text, URL, wanted={wanted: {name}}).links
-            assert found == [link for link in every if link[:3:2] == (wanted, name)]
+@for_each("base", ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>"])
+def test_the_links_to_wanted_urls_are_those_among_all_links(base):
+    for tag, href in product(TAGS, HREFS):
+        text = f"{base}<a href=#f>t</a>é<title>t</title>{tag.format(href)}<a href='x'>"
+        every = list(read_links(text, URL).links)
+        assert wanted_links(text, None) == every
+        for wanted in {link.url for link in every} | {"http://other.test/x"}:
+            found = wanted_links(text, {wanted: None})
+            assert found == [link for link in every if link.url == wanted]
+            for name in {link.fragment for link in every}:
+                found = wanted_links(text, {wanted: {name}})
+                assert found == [link for link in every if link[:3:2] == (wanted, name)]
 
 
 @for_each(

@@ -115,7 +115,7 @@ def page_facts(
     root = _ROOT.match(text)
     lang = attributes(_decoded(root["attributes"])).get("lang", "") if root else ""
     reader = _Reader(text, url, encoding)
-    for tag in start_tags(text, xml=xml, ends=frozenset()):
+    for tag in start_tags(text, xml=xml, lean=True):
         reader.read(tag)
     h1, count = reader.headings(tags)
     return PageFacts(

@@ -29,6 +29,9 @@ Row: TypeAlias = tuple[int, LinkKind, str, str, str | Told, bool]
 Urls: TypeAlias = dict[str, set[str] | None]
 """URLs without fragment, each with the fragments that are named there; None for none."""
 
+MARK = "<!--\0"
+"""The beginning of what tells the place of a tag in an outline: see `_scan.pyi`."""
+
 Wanted: TypeAlias = Mapping[str, Collection[str] | None]
 """URLs that links are wanted to, each with the fragments of these links; None for any."""
 
@@ -85,12 +88,16 @@ def links(
     encoding: str = "utf-8",
     wanted: Wanted | None = None,
     read_text: Callable[[str, int, Told], str] | None = None,
+    *,
+    outlined: bool = False,
 ) -> tuple[list[Link], int]:
     """Return the links of rows in the order of the text, and the number of those left out.
 
+
     A link is left out if the distinct URLs have more than 4 MiB. `base` is a normalised URL, and
     `encoding` that of the document. Only links that are `wanted` are returned, None
-    for all. `read_text` reads the text of a link, by its offset and what tells it.
+    for all. `read_text` reads the text of a link, by its offset and what tells it. If the text is
+    `outlined`, a mark before each tag tells its place.
     """
     rows = list(rows)
     targets = resolve((row[2] for row in rows), base, encoding)
@@ -107,6 +114,12 @@ def links(
             named = wanted.get(url, ())
             if named is not None and fragment not in named:
                 continue
+        if outlined:
+            mark = text.rindex(MARK, 0, start) + len(MARK) + 1
+            done = text.index("-->", mark)
+            its_line, its_column = text[mark:done].split(",")
+            done += len("-->")
+            line, line_start = int(its_line), done + 1 - int(its_column)
         if newlines := text.count("\n", done, start):
             line += newlines
             line_start = text.rindex("\n", done, start) + 1

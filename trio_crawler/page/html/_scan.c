@@ -53,6 +53,7 @@ typedef struct {
 typedef struct {
     int name; /* an index of TOLD, or IRRELEVANT */
     const byte *start, *begin, *end, *content, *content_end, *shown_end; /* of an `a`: its text's */
+    int odd; /* 1 if it may be written otherwise than its URL ends, -1 if it has none */
 } Row;
 
 /* What `tags` returns as names: a usual link, a place, a `use` of SVG, and the elements of HTML that may
@@ -89,7 +90,8 @@ typedef struct {
 enum { SPACE = 1, SLASH = 2, GREATER = 4, EQUALS = 8, NAME_END = SPACE | SLASH | GREATER, ODD = 16 };
 static const byte CLASS[256] = {
     ['\t'] = SPACE | ODD, ['\n'] = SPACE | ODD, ['\f'] = SPACE, ['\r'] = SPACE | ODD, [' '] = SPACE,
-    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS, ['&'] = ODD, ['\\'] = ODD, ['\0'] = ODD,
+    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS, ['&'] = ODD, ['\\'] = ODD, ['%'] = ODD,
+    [0x80 ... 0xFF] = ODD,
 };
 #define IS(c, classes) (CLASS[c] & (classes))
 
@@ -441,7 +443,7 @@ static int contains(Span text, const char *characters)
 static void add_place(Page *page, const byte *start, Span value, const byte *content)
 {
     if (value.start < value.end)
-        add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content});
+        add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content, 0});
 }
 
 /* Add what a plain SVG or MathML points to, and its places; return where it ends, NULL if it is not plain. */
@@ -462,14 +464,14 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
         if (at == NULL || at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
         if (tag.rare) return NULL;
         if (closing && is_word(tag.name, name)) {
-            if (has_use) add_row(page, (Row){AROUND, less, less, less, at, at, at});
+            if (has_use) add_row(page, (Row){AROUND, less, less, less, at, at, at, 0});
             return at;
         }
         if (is_svg && is_word(tag.name, "use")) {
             if (closing) continue;
             if (!has_use++)
-                add_row(page, (Row){AROUND, start, start, start, content, content, content});
-            add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at});
+                add_row(page, (Row){AROUND, start, start, start, content, content, content, 0});
+            add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at, 0});
             continue;
         }
         int is_style = is_word(tag.name, "style");
@@ -514,7 +516,8 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         add_place(page, start, tag->id, at);
         return at;
     }
-    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end, at, at, at};
+    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end,
+               at, at, at, 0};
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
     Name name = identify(tag->name);
@@ -526,7 +529,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         if (at != NULL) add_place(page, start, tag->id, at);
     } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
         if (tag->href.start != NULL)
-            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at, at});
+            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at, at, 0});
         add_place(page, start, tag->id, at);
         add_place(page, start, tag->anchor, at);
     } else if (row.name == IRRELEVANT && !tag->rare) {
@@ -654,19 +657,17 @@ static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObj
     return name;
 }
 
-/* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. Letters,
- * digits, "_", "." and "-" are plain. */
-enum { FIRST = 1, INSIDE = 2, QUERY = 4, PLAIN = 8 };
+/* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. */
+enum { FIRST = 1, INSIDE = 2, QUERY = 4 };
 static byte LINK[128];
 
 static void fill_link(void)
 {
     for (int each = '0'; each <= 'z'; each++)
-        if (Py_ISALNUM(each) || each == '_') LINK[each] = FIRST | INSIDE | QUERY | PLAIN;
+        if (Py_ISALNUM(each) || each == '_') LINK[each] = FIRST | INSIDE | QUERY;
     for (const char *each = "~!$&()*+,;=@-"; *each; each++)
         LINK[(byte)*each] = FIRST | INSIDE | QUERY;
-    LINK['.'] = INSIDE | QUERY | PLAIN;
-    LINK['-'] |= PLAIN;
+    LINK['.'] = INSIDE | QUERY;
     for (const char *each = ":/?[]%"; *each; each++) LINK[(byte)*each] = QUERY;
 }
 
@@ -681,28 +682,6 @@ static int is_path(const byte *at, const byte *end, int kind)
     return is_link(at, end, kind) || (at < end && *at == '%' && !begins(at + 1, end, "2e"));
 }
 
-/* Return the end of a plain href: from its last slash on, or the "#" that it begins with.
- *
- * Whatever its base, such a href resolves to a URL with the same end. */
-static Span plain_end(Span href)
-{
-    const Span none = {NULL, NULL};
-    if (href.start < href.end && *href.start == '#') return (Span){href.start, href.start + 1};
-    const byte *at = href.start, *end = find(at, href.end, '#');
-    if (end == NULL) end = href.end;
-    int scheme = begins(at, end, "http://") ? 7 : begins(at, end, "https://") ? 8 : 0;
-    if (!scheme && begins(at, end, "//")) return none;
-    const byte *host = at += scheme;
-    while (scheme && at < end && (is_link(at, end, PLAIN) || *at == ':')) at++;
-    if (scheme && (at == host || at == end || *at != '/')) return none;
-    const byte *last = at;
-    for (; at < end; at++) {
-        if (*at == '/') last = at + 1;
-        else if (!is_link(at, end, PLAIN)) return none;
-    }
-    return at == href.start || (last < end && *last == '.') ? none : (Span){last, end};
-}
-
 /* Whether the URL Standard changes nothing in a fragment. */
 static int is_simple_fragment(Span text)
 {
@@ -711,59 +690,12 @@ static int is_simple_fragment(Span text)
     return 1;
 }
 
-/* Whether a tag may point to a URL with one of the ends, each in a line of its own. With `is_end` the source
- * is a plain end, and this is whether it is one of them.
- * A URL may be written without its end if there is a reference, an escape or a control. */
-static int may_end(Span source, Span ends, int is_end)
-{
-    for (const byte *at = source.start; at < source.end && !is_end; at++)
-        if (IS(*at, ODD)) return 1;
-    while (ends.start <= ends.end) {
-        const byte *line = find(ends.start, ends.end, '\n');
-        Py_ssize_t length = (line == NULL ? ends.end : line) - ends.start;
-        const byte *at = is_end && source.end - source.start != length ? source.end : source.start;
-        if (length == 0) return 1;
-        for (; source.end - at >= length; at++) {
-            at = find(at, source.end - length + 1, *ends.start);
-            if (at == NULL) break;
-            if (!memcmp(at, ends.start, length)) return 1;
-        }
-        ends.start += length + 1;
-    }
-    return 0;
-}
-
-/* Return whether a row is wanted: none that ends otherwise than in `ends`, nor a place. */
-static int is_wanted(PyObject *text, const Page *page, const Row *row, PyObject *ends, Span lines)
-{
-    if (ends == NULL || row->name == AROUND) return row->name != AROUND;
-    if (row->name == PLACE || (row->name == USUAL && page->lean)) return 0;
-    Span source = {row->begin, row->end};
-    if (row->name != USUAL) {
-        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-        return lines.start == NULL || !strcmp(name, "base") || !strcmp(name, "style") ||
-               may_end(source, lines, 0);
-    }
-    Span end = plain_end(source), fragment = {end.end, source.end};
-    if (end.start == NULL || !is_simple_fragment(fragment) || find(end.end, source.end, '&')) return 1;
-    if (lines.start != NULL && !may_end(end, lines, 1)) return 0;
-    int wanted = 0;
-    for (int whole = 0; wanted == 0 && whole < 1 + (end.end < source.end); whole++) {
-        PyObject *found = substring(text, page, (Span){end.start, whole ? source.end : end.end});
-        wanted = found == NULL ? -1 : PySet_Contains(ends, found);
-        Py_XDECREF(found);
-    }
-    return wanted;
-}
-
-static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span lines)
+static PyObject *rows_of(PyObject *text, const Page *page)
 {
     PyObject *rows = PyList_New(0), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
     for (Py_ssize_t each = 0; rows != NULL && each < page->count; each++) {
         const Row *row = &page->rows[each];
-        int wanted = is_wanted(text, page, row, ends, lines);
-        if (wanted < 0) Py_CLEAR(rows);
-        if (wanted <= 0) continue;
+        if (row->name == AROUND || (page->lean && row->name <= PLACE)) continue;
         PyObject *name = name_of(text, page, row, told);
         const byte *zero = page->start;
         PyObject *tuple = name == NULL ? NULL : Py_BuildValue(
@@ -777,67 +709,70 @@ static PyObject *rows_of(PyObject *text, const Page *page, PyObject *ends, Span 
     return rows;
 }
 
-/* Keep the place of what follows: the ends of lines, and a space for each character of the last. */
-static byte *blank(byte *to, const byte *at, const byte *end)
-{
-    const byte *line_end;
-    for (; (line_end = find(at, end, '\n')) != NULL; at = line_end + 1) *to++ = '\n';
-    for (uint64_t some; end - at >= 8 && (memcpy(&some, at, 8), !(some & HIGH)); at += 8, to += 8)
-        memset(to, ' ', 8);
-    for (; at < end; at++)
-        if ((*at & 0xC0) != 0x80) *to++ = ' ';
-    return to;
-}
-
 static byte *copy(byte *to, const byte *at, const byte *end)
 {
     memcpy(to, at, end - at);
     return to + (end - at);
 }
 
-/* Copy `links`, that is `a` with its text and `area`, or the `others`, or both; return the end. */
-static byte *copy_outline(const Page *page, byte *to, int links, int others)
+static byte *write_number(byte *to, Py_ssize_t number)
 {
-    const byte *done = page->start;
+    byte digits[20], *end = digits + sizeof digits, *at = end;
+    do *--at = '0' + number % 10;
+    while (number /= 10);
+    return copy(to, at, end);
+}
+
+/* Write the tags of `links`, that is `a` with its text and `area`, or the `others`, or both; return the end.
+ *
+ * Before each, in a comment, are a NUL, "!" if it is odd, its line and its column. */
+static byte *write_outline(const Page *page, byte *to, int links, int others)
+{
+    const byte *done = page->start, *at = done, *next;
+    byte *mark = to;
+    Py_ssize_t line = 1, column = 1;
     for (Py_ssize_t each = 0; each < page->count; each++) {
         const Row *row = &page->rows[each];
         int is_link = row->name == USUAL || row->name == POINTING || row->name == POINTING + 1;
         int wanted = is_link ? links : others;
-        if (row->name == PLACE || row->start < done || !wanted) continue;
+        if (row->name == PLACE || !wanted || row->odd < 0) continue;
+        if (row->odd && row->start < done) *mark = '!';
+        if (row->start < done) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
         while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
-        to = blank(to, done, row->start);
+        for (; (next = find(at, row->start, '\n')) != NULL; at = next + 1, column = 1) line++;
+        for (uint64_t some; row->start - at >= 8 && (memcpy(&some, at, 8), !(some & HIGH)); at += 8)
+            column += 8;
+        for (; at < row->start; at++) column += (*at & 0xC0) != 0x80;
+        memcpy(to, "<!--\0 ", 6);
+        mark = to + 5;
+        if (row->odd) *mark = '!';
+        *(to = write_number(to + 6, line)) = ',';
+        to = copy(write_number(to + 1, column), (const byte *)"-->", (const byte *)"-->" + 3);
         done = row->shown_end;
         if (raw <= NOFRAMES) {
             Tag tag;
-            to = copy(to, row->start, row->content);
-            to = (raw == STYLE ? copy : blank)(to, row->content, row->content_end);
+            to = copy(to, row->start, raw == STYLE ? row->content_end : row->content);
             /* An end tag begins here, or the page has ended. */
-            const byte *at = row->content_end;
-            done = at == page->end ? at : read_tag(at + 2, page->end, &tag);
+            const byte *close = row->content_end;
+            done = close == page->end ? close : read_tag(close + 2, page->end, &tag);
             if (done == NULL) done = page->end;
-            to = copy(to, at, done);
+            to = copy(to, close, done);
         } else
             to = copy(to, row->start, done);
     }
-    if (done < page->end) *to++ = ' '; /* a "<" at the end of a text is none at that of a page */
     return to;
 }
 
 static PyObject *tags(PyObject *module, PyObject *args)
 {
-    PyObject *text, *ends = NULL, *result = NULL;
-    const char *lines = NULL;
-    Py_ssize_t length = 0;
+    PyObject *text, *result = NULL;
     Page page = {0};
     byte *bytes = NULL;
-    if (!PyArg_ParseTuple(args, "U|O!z#:tags", &text, &PyFrozenSet_Type, &ends, &lines, &length))
-        return NULL;
-    page.lean = ends != NULL && PySet_GET_SIZE(ends) == 0;
-    Span sought = {(const byte *)lines, lines == NULL ? NULL : (const byte *)lines + length};
+    if (!PyArg_ParseTuple(args, "U|p:tags", &text, &page.lean)) return NULL;
     if (read_text(text, &page, read_tags, &bytes))
-        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page, ends, sought);
+        result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page);
     PyMem_RawFree(page.rows);
     PyMem_RawFree(bytes);
     return result;
@@ -910,6 +845,7 @@ static PyObject *joined(PyObject *href, const byte *home, Py_ssize_t above, Py_s
 typedef struct {
     PyObject *decode, *own, *home, *known, *shared, *other;
     Py_ssize_t root, longest, most, room;
+    int odd; /* what a row is: set by a href that is not simple */
 } Directory;
 
 /* Return the one object for a URL, in whatever directory; NULL if there is no memory. A set that has
@@ -955,11 +891,12 @@ static PyObject *url_of(PyObject *href, const Directory *to)
 }
 
 /* Return the URL of any href; NULL with an exception if it is none. */
-static PyObject *any_url_of(PyObject *href, const Directory *to)
+static PyObject *any_url_of(PyObject *href, Directory *to)
 {
     if (PyUnicode_GET_LENGTH(href) == 0) return Py_NewRef(to->own);
     PyObject *url = url_of(href, to);
     if (url != NULL || PyErr_Occurred()) return url;
+    to->odd = 1;
     return PyObject_CallFunctionObjArgs(to->other, href, to->own, NULL);
 }
 
@@ -1098,12 +1035,14 @@ static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Spa
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
+    to->odd = row->name == AROUND || to->home == NULL;
     if (row->name == AROUND) return 0;
     PyObject *key, *value = NULL, *item = NULL;
     int done = -1; /* 0 if it goes to the rest */
     if (row->name == USUAL || row->name == PLACE) {
         Span text = {row->begin, row->end};
         int joins = row->name == USUAL && to->home != NULL, encoded = find(text.start, text.end, '&') != NULL;
+        to->odd |= encoded;
         if (joins && !encoded && (done = add_url(all->links, text, to)) != 0) return done;
         key = substring(NULL, page, text);
         if (key != NULL && encoded) Py_SETREF(key, PyObject_CallOneArg(to->decode, key));
@@ -1116,13 +1055,18 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
             done = text.start == NULL ? -1 : add_url(all->links, text, to);
         }
         value = Py_NewRef(key);
+        to->odd |= done == 0;
     } else {
         Span content = {row->content, row->content_end};
-        if (row->name == IRRELEVANT || strcmp(TOLD[row->name], "style")) content.end = content.start;
+        int is_style = row->name != IRRELEVANT && !strcmp(TOLD[row->name], "style");
+        if (!is_style) content.end = content.start;
+        to->odd |= is_style || row->name == POINTING || row->name == POINTING + 1; /* `a` and `area` */
+        for (const byte *at = row->begin; at < row->end; at++) to->odd |= IS(*at, ODD);
         key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
         if (value == Py_None) to->room = -1; /* the page is given up */
         if (value != NULL) done = value == Py_None || PyTuple_GET_SIZE(value) == 0;
+        if (done > 0 && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
     }
     if (done == 0) {
         item = Py_BuildValue("nO", PyDict_GET_SIZE(all->links), value);
@@ -1143,15 +1087,16 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
     int done = !all.links || !all.rest || !all.places ? -1 : 0;
     for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
+        page->rows[each].odd = to->odd;
         if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
     /* Not in the bytes themselves, which would stay where so much room was. */
     PyObject *outline = NULL;
-    byte *start = PyMem_RawMalloc(2 * (page->end - page->start) + 3);
+    byte *start = PyMem_RawMalloc(2 * (page->end - page->start) + 64 * page->count + 2);
     if (start == NULL) PyErr_NoMemory();
     else {
-        byte *end = copy_outline(page, start, page->base.start != NULL, 1);
-        if (page->base.start == NULL) *end++ = '\0', end = copy_outline(page, end, 1, 0);
+        byte *end = write_outline(page, start, page->base.start != NULL, 1);
+        if (page->base.start == NULL) *end++ = '\0', *end++ = '\0', end = write_outline(page, end, 1, 0);
         outline = PyBytes_FromStringAndSize((const char *)start, end - start);
         PyMem_RawFree(start);
     }

@@ -9,15 +9,12 @@ from typing import Any
 
 from trio_crawler.page.accelerator import Pointing
 
-def tags(
-    text: str, ends: frozenset[str] = ..., lines: str | None = ..., /
-) -> list[tuple[str, int, int, int, int, int, bool]] | None:
+def tags(text: str, lean: bool = ..., /) -> list[tuple[str, int, int, int, int, int, bool]] | None:
     """Return the start tags of a page that may point somewhere, and its places, as `start_tags`.
 
     A usual link has the name "" and the place of its href, an id or name the name "#" and its own
-    place. With `ends`, places are left out, and usual links that are plain and end otherwise, with
-    their fragment and without it; with `lines`, other tags without any of these; with an empty set
-    all links, and the elements that matter for an attribute that any may have.
+    place. With `lean`, both are left out, and the elements that matter for an attribute that any
+    may have.
     """
 
 def targets(
@@ -35,8 +32,9 @@ def targets(
       it: hrefs without a URL, with a fragment that is not simple, and long ones of data: and
       javascript:
     - the places, the first base, the first title
-    - a page with the tags but each `a` and `area`, a NUL, and one with these and the texts of
-      links, at their lines and columns; if there is a base, one page has it all
+    - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
+      there is a base, all of them together. Before each a comment has a NUL, "!" if it may be
+      written otherwise than its URL ends, else a space, its line, a comma and its column
 
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the

@@ -37,10 +37,10 @@ from trio_crawler.page.html.start_tags import (
     StartTag,
     attributes,
     is_style_sheet,
-    lines_of,
     start_tags,
 )
 from trio_crawler.page.link_targets import (
+    MARK,
     Pointed,
     Target,
     Urls,
@@ -51,7 +51,9 @@ from trio_crawler.page.link_targets import (
 
 # The names of links as `start_tags` tells them, and the kinds that they may have.
 _LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
-_OF_STYLES = frozenset({LinkKind.STYLE, LinkKind.CSS})
+# What another tag than a link may have otherwise: an escape, an address of IPv6.
+_IS_ODD = re.compile(r"[%\[]").search
+_MOST_PARTS = 8  # more are not sought in each tag
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
 
@@ -71,7 +73,7 @@ def read_links(
     max_links: int = 100_000,
     wanted: Wanted | None = None,
     within: Collection[str] | None = None,
-    kinds: Collection[str] | None = None,
+    outlined: bool = False,
 ) -> FoundLinks:
     """Return everything that a page points to, in document order; repeated links are repeated.
 
@@ -80,28 +82,15 @@ def read_links(
     browser without scripts. At most `max_links` links are read, with distinct URLs of at most
     4 MiB, and 500,000 tags that may contain one or have an id; `beyond` counts the links that were
     left out (at least one if tags were). Only links that are `wanted` are returned, None
-    for all, only those `within` elements with these names, and of some `kinds` at least.
+    for all, and only those `within` elements with these names. If the text is `outlined`, it is of
+    an outline: see `_scan.pyi`.
     """
-    ends, lines = None, None
-    if wanted is not None:
-        # A link to a place of the page itself begins with "#".
-        pages = [(each.rpartition("/")[2], named) for each, named in wanted.items()]
-        pages += [("", wanted[url])] if url in wanted else []
-        lines = lines_of({end or "#" for end, _ in pages})
-        ends = frozenset(
-            written
-            for end, named in pages
-            for each in (("",) if named is None else named)
-            for written in ((f"{end}#{each}",) if each else (end, end or "#"))
-        )
-    collector = _Collector(max_links, ends=ends, lines=lines, kinds=kinds)
+    collector = _Collector(max_links)
     collector.read(text, xml=xml, within=within)
-    if collector.base is not None and ends is not None and "#" not in ends:
-        # Or of another page, if there is a base.
-        collector = _Collector(max_links, ends=ends | {"#"}, kinds=kinds)
-        collector.read(text, xml=xml, within=within)
     base = url if collector.base is None else resolve_base(collector.base, url, encoding)
-    links, left_out = link_targets.links(text, collector.rows, base, encoding, wanted, _shown)
+    links, left_out = link_targets.links(
+        text, collector.rows, base, encoding, wanted, _shown, outlined=outlined
+    )
     return FoundLinks(links, collector.beyond + left_out)
 
 
@@ -113,40 +102,68 @@ def read_outline(
     kinds: Collection[str] | None = None,
 ) -> Sequence[Link]:
     """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
-    read = partial(read_links, url=url, max_links=max_links, wanted=wanted, kinds=kinds)
-    end = outline.find(b"\0")
-    if end < 0:
-        return read(outline.decode()).links
+    parts = None if wanted is None else _parts_of(wanted, url)
+    end = outline.find(b"\0\0")
+    read = partial(read_links, url=url, max_links=max_links, wanted=wanted, outlined=True)
     found = list[Link]()
-    if kinds is None or not _OF_LINKS.isdisjoint(kinds):
-        found += read(outline[end + 1 :].decode(), within=_LINKS).links
-    if kinds is None or any(kind != LinkKind.A for kind in kinds):
-        found += read(outline[:end].decode()).links
+    if end >= 0 and (kinds is None or not _OF_LINKS.isdisjoint(kinds)):
+        found += read(_some_of(outline[end + 2 :], parts), within=_LINKS).links
+    if end < 0 or kinds is None or any(kind != LinkKind.A for kind in kinds):
+        parts = None if parts is None or any(map(_IS_ODD, parts)) else parts
+        found += read(_some_of(outline[:end] if end >= 0 else outline, parts)).links
         found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
+
+
+def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
+    """Return what is in the source of each link to a wanted URL; None if that is unknown.
+
+    `own` is the URL of the page. A link without an escape is written with the last segment of its
+    path, with its query and its fragment: only those of the page and of directories need not be.
+    """
+    home, parts = own[: own.index("/", len("https://")) + 1], list[str]()
+    for url, named in wanted.items():
+        end = url[max(url.rfind("/"), url.rfind("?") - 1) + 1 :]
+        if url == own:
+            end = ""
+        elif not end and not url.startswith(home):
+            name = url.split("/")[-2]
+            end = f"{name}/"
+            if url.count("/") == len("://"):
+                # The home page of a site: its host is written, unless it is an address.
+                end = name.partition(":")[0] if name.islower() else ""
+        parts += [end] if named is None else [f"#{each}" if each else end for each in named]
+    return None if "" in parts else parts
+
+
+def _some_of(outline: bytes, parts: Collection[str] | None) -> str:
+    """Return the tags of an outline that have one of the parts, and perhaps others."""
+    if parts is None or len(parts) > _MOST_PARTS:
+        return outline.decode()
+    lowered, start, chosen = outline.lower(), MARK.encode(), dict[int, int]()
+    for part in (start + b"!", *(each.encode().lower() for each in parts)):
+        at = lowered.find(part)
+        while at >= 0:
+            end = lowered.find(start, at + 1)
+            end = len(lowered) if end < 0 else end
+            chosen[lowered.rfind(start, 0, at + len(start))] = end
+            at = lowered.find(part, end)
+    return b"".join([outline[at : chosen[at]] for at in sorted(chosen)]).decode()
 
 
 class _Collector:
     """A collector of the links of a document, and of the documents in its frames."""
 
-    def __init__(
-        self,
-        max_links: int,
-        frames: int = _MAX_FRAMES,
-        ends: frozenset[str] | None = None,
-        lines: str | None = None,
-        kinds: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, max_links: int, frames: int = _MAX_FRAMES) -> None:
         self.rows: list[link_targets.Row] = []
         self.base: str | None = None
         self.beyond = 0
-        self._room, self._frames, self._kinds = max_links, frames, kinds
-        self._find = partial(start_tags, ends=ends, lines=lines)
+        self._room, self._frames = max_links, frames
 
     def read(self, text: str, *, xml: bool, within: Collection[str] | None = None) -> None:
         """Add the links of a document, or those within elements of some names."""
         rows = self.rows
-        for tag in self._find(text, xml=xml):
+        for tag in start_tags(text, xml=xml):
             if within is not None and tag[0] not in within:
                 continue
             name, start, begin, end, content, _, foreign = tag
@@ -169,15 +186,13 @@ class _Collector:
                 empty = xml and text.startswith("/>", content - 2)
                 inside = content if name == "a" and not empty else 0
                 self._add(pointers(name, text[begin:end], foreign=foreign), start, inside)
-                if name == "style" and not (self._kinds and _OF_STYLES.isdisjoint(self._kinds)):
+                if name == "style":
                     self._read_style(text, tag)
                 elif name == "iframe" and not foreign:
                     self._read_frame(text[begin:end], start)
 
     def _add(self, found: Iterable[Pointer], start: int, content: int = 0) -> None:
         for kind, value, written, given, nofollow in found:
-            if self._kinds is not None and kind not in self._kinds:
-                continue
             if self._room <= 0:
                 self.beyond += 1
                 continue

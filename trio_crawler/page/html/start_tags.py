@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from trio_crawler.expressions import lazy
@@ -79,9 +78,6 @@ _IRRELEVANT = rf"""
     |   (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-zA-Z]
     )
 """
-
-_MOST_ENDS = 8  # more are not sought in each tag
-_IS_ODD = re.compile("[#%:?]").search  # a place of the page, an escape, a scheme, a query
 
 _ATTRIBUTES = lazy(
     rf"""
@@ -230,28 +226,18 @@ def start_tags(
     *,
     xml: bool = False,
     most: int = MAX_TAGS,
-    ends: frozenset[str] | None = None,
-    lines: str | None = None,
+    lean: bool = False,
 ) -> Iterable[StartTag]:
     """Return the start tags outside of templates that may point somewhere, and the places.
 
-    With `ends`, perhaps with fragments, tags may be left out whose URLs do not end in one of them,
-    and so may places; without any, so may each `a`, and an element that matters only for an
-    attribute of any element. `lines` are those without fragments, see `lines_of`.
+    With `lean`, places may be left out, and so may each `a`, and an element that matters only for
+    an attribute that any may have.
 
     In SVG and MathML every start tag is returned. With `xml`, a tag that ends in "/>" has no
     content. After `most` tags the last one has the name "/", and the rest of the page is not read.
     """
-    wanted = () if ends is None else (ends, lines)
-    compiled = None if xml or accelerator.tags is None else accelerator.tags(text, *wanted)
+    compiled = None if xml or accelerator.tags is None else accelerator.tags(text, lean)
     return in_python(text, xml=xml, most=most) if compiled is None else compiled
-
-
-def lines_of(ends: AbstractSet[str]) -> str | None:
-    """Return ends as lines if there are few, and a URL with one is only written with it."""
-    lines = "\n".join(ends)
-    few = 0 < len(ends) <= _MOST_ENDS and "" not in ends and lines.isascii() and not _IS_ODD(lines)
-    return lines if few else None
 
 
 def in_python(text: str, *, xml: bool = False, most: int = MAX_TAGS) -> Iterator[StartTag]:
