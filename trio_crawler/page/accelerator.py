@@ -19,9 +19,10 @@ Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
+_Urls: TypeAlias = "dict[str, set[str] | None]"
 _Rest: TypeAlias = "dict[Any, tuple[int, Any]]"
 Pointing: TypeAlias = (
-    "tuple[dict[str, set[str] | None], _Rest, set[str], str | None, str | None, bytes]"
+    "tuple[_Urls, dict[Any, _Urls], _Rest, set[str], str | None, str | None, bytes]"
 )
 Targets: TypeAlias = Callable[..., "Pointing | None"]
 

@@ -965,21 +965,19 @@ static PyObject *scan(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Add a URL to a dict, or a fragment to the set that is its value: None as long as there is none.
+/* Add a URL to a dict, or its fragment to the set that is its value: None as long as there is none.
  * Return 1 if it is new, 0 if it is known, -1 with an exception set if that fails. */
-static int mention(PyObject *urls, PyObject *url, Span fragment)
+static int mention(PyObject *urls, PyObject *url, PyObject *fragment)
 {
     PyObject *known = PyDict_GetItemWithError(urls, url);
     if (known == NULL && PyErr_Occurred()) return -1;
-    if (fragment.start == fragment.end)
+    if (PyUnicode_GET_LENGTH(fragment) == 0)
         return known != NULL ? 0 : PyDict_SetItem(urls, url, Py_None) < 0 ? -1 : 1;
-    PyObject *name = substring(NULL, NULL, fragment);
-    PyObject *names = name == NULL || (known != NULL && known != Py_None) ? Py_XNewRef(known) : PySet_New(NULL);
+    PyObject *names = known != NULL && known != Py_None ? Py_NewRef(known) : PySet_New(NULL);
     Py_ssize_t before = names == NULL ? 0 : PySet_GET_SIZE(names);
-    int done = name == NULL || names == NULL ? -1 : PySet_Add(names, name);
+    int done = names == NULL ? -1 : PySet_Add(names, fragment);
     if (done == 0 && names != known) done = PyDict_SetItem(urls, url, names);
     if (done == 0) done = PySet_GET_SIZE(names) > before;
-    Py_XDECREF(name);
     Py_XDECREF(names);
     return done;
 }
@@ -999,19 +997,60 @@ static int add_url(PyObject *urls, Span href, Directory *to)
         PyErr_Clear();
         return 0;
     }
+    PyObject *name = url == NULL ? NULL : substring(NULL, NULL, fragment);
     Py_UCS4 first = url == NULL || PyUnicode_GET_LENGTH(url) <= BEGINNING ? 0 : PyUnicode_READ_CHAR(url, 0);
     int is_usual = first != 'd' && first != 'j';
-    int done = url == NULL ? -1 : is_usual ? mention(urls, url, fragment) : 0;
+    int done = name == NULL ? -1 : is_usual ? mention(urls, url, name) : 0;
     if (done > 0) to->room -= href.end - href.start + PyUnicode_GET_LENGTH(to->home);
     Py_XDECREF(url);
+    Py_XDECREF(name);
     return done < 0 ? -1 : is_usual;
 }
 
-/* What `targets` returns: the links, the hrefs and elements that are read in Python, and the places.
- * `element` reads an element, and `elements` has what it returned for the directory of the page. */
+/* What `targets` returns: the links, the URLs of other kinds, the hrefs and elements that are read in
+ * Python, and the places. `element` reads an element, `elements` has what it returned for the directory of
+ * the page, and `rels` the kinds of links by their rel. */
 typedef struct {
-    PyObject *links, *rest, *places, *element, *elements;
+    PyObject *links, *kinds, *rest, *places, *element, *elements, *rels;
 } Pointing;
+
+/* Return the URLs of a kind; NULL with an exception set if that fails. */
+static PyObject *of_kind(PyObject *kinds, PyObject *kind)
+{
+    PyObject *urls = recalled(kinds, kind);
+    if (urls == NULL && !PyErr_Occurred() && (urls = PyDict_New()) != NULL &&
+        PyDict_SetItem(kinds, kind, urls) < 0) Py_CLEAR(urls);
+    return urls;
+}
+
+/* Add the URL of a usual `link`; return 1, 0 if it is none, -1 with an exception set if that fails. */
+static int add_rel(const Row *row, Pointing *all, Directory *to)
+{
+    Tag tag;
+    if (read_tag(row->start + 1, row->content, &tag) == NULL || tag.rare || tag.id.start != NULL ||
+        tag.rel.start == NULL || tag.href.start == tag.href.end || *tag.href.start <= ' ' ||
+        find(tag.href.start, tag.href.end, '&')) return 0;
+    PyObject *rel = substring(NULL, NULL, tag.rel), *kind = rel == NULL ? NULL : recalled(all->rels, rel);
+    PyObject *urls = kind == NULL ? NULL : of_kind(all->kinds, kind);
+    int done = urls == NULL ? (PyErr_Occurred() ? -1 : 0) : add_url(urls, tag.href, to);
+    Py_XDECREF(rel);
+    Py_XDECREF(kind);
+    Py_XDECREF(urls);
+    return done;
+}
+
+/* Add what an element points to; return 1, 0 if some of it depends on the page, -1 if that fails. */
+static int add_element(PyObject *element, PyObject *kinds)
+{
+    PyObject *own = PyTuple_GET_ITEM(element, 0), *others = PyTuple_GET_ITEM(element, 1);
+    int done = 0;
+    for (Py_ssize_t each = 0; done >= 0 && each < PyTuple_GET_SIZE(others); each++) {
+        PyObject *other = PyTuple_GET_ITEM(others, each), *urls = of_kind(kinds, PyTuple_GET_ITEM(other, 0));
+        done = urls == NULL ? -1 : mention(urls, PyTuple_GET_ITEM(other, 1), PyTuple_GET_ITEM(other, 2));
+        Py_XDECREF(urls);
+    }
+    return done < 0 ? -1 : !PyTuple_GET_SIZE(own) && !PyTuple_GET_SIZE(PyTuple_GET_ITEM(element, 2));
+}
 
 /* Return what an element points to, None if another reader must read the page. */
 static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Span content,
@@ -1058,15 +1097,18 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
         to->odd |= done == 0;
     } else {
         Span content = {row->content, row->content_end};
-        int is_style = row->name != IRRELEVANT && !strcmp(TOLD[row->name], "style");
+        const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
+        int is_style = !strcmp(name, "style"), is_link = !strcmp(name, "link") && to->home != NULL;
+        if (is_link && (done = add_rel(row, all, to)) != 0) return done;
         if (!is_style) content.end = content.start;
         to->odd |= is_style || row->name == POINTING || row->name == POINTING + 1; /* `a` and `area` */
         for (const byte *at = row->begin; at < row->end; at++) to->odd |= IS(*at, ODD);
         key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
+        int has_none = value == Py_None || (value != NULL && PyTuple_GET_SIZE(value) == 0);
         if (value == Py_None) to->room = -1; /* the page is given up */
-        if (value != NULL) done = value == Py_None || PyTuple_GET_SIZE(value) == 0;
-        if (done > 0 && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
+        if (value != NULL) done = has_none || add_element(value, all->kinds);
+        if (has_none && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
     }
     if (done == 0) {
         item = Py_BuildValue("nO", PyDict_GET_SIZE(all->links), value);
@@ -1082,9 +1124,10 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
     all.links = PyDict_New();
+    all.kinds = PyDict_New();
     all.rest = PyDict_New();
     all.places = PySet_New(NULL);
-    int done = !all.links || !all.rest || !all.places ? -1 : 0;
+    int done = !all.links || !all.kinds || !all.rest || !all.places ? -1 : 0;
     for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
         page->rows[each].odd = to->odd;
@@ -1101,11 +1144,12 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
         PyMem_RawFree(start);
     }
     if (done >= 0 && outline != NULL)
-        result = Py_BuildValue("OOONNO", all.links, all.rest, all.places, substring(NULL, page, page->base),
-                               substring(NULL, page, page->title), outline);
+        result = Py_BuildValue("OOOONNO", all.links, all.kinds, all.rest, all.places,
+                               substring(NULL, page, page->base), substring(NULL, page, page->title), outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(all.links);
+    Py_XDECREF(all.kinds);
     Py_XDECREF(all.rest);
     Py_XDECREF(all.places);
     return result;
@@ -1117,8 +1161,8 @@ static PyObject *targets(PyObject *module, PyObject *args)
     Py_buffer body;
     Directory to = {0};
     Pointing all = {0};
-    if (!PyArg_ParseTuple(args, "y*OOO!|UUnO!O!nnOn:targets", &body, &to.decode, &all.element,
-                          &PyDict_Type, &all.elements, &to.own, &to.home, &to.root, &PyDict_Type,
+    if (!PyArg_ParseTuple(args, "y*OOO!O!|UUnO!O!nnOn:targets", &body, &to.decode, &all.element,
+                          &PyDict_Type, &all.elements, &PyDict_Type, &all.rels, &to.own, &to.home, &to.root, &PyDict_Type,
                           &to.known, &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
                           &to.room)) return NULL;
     Page page = {.start = body.buf};

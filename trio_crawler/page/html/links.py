@@ -18,7 +18,6 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets, urls
 from trio_crawler.page.html import anchors
@@ -275,12 +274,13 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         targets = accelerator.targets
         if targets is None or len(source) > _MAX_BYTES:
             return None
-        read = targets(source, entities.in_attribute, _element, _elements(home), url, *joining)
+        about = entities.in_attribute, _element, _elements(home), _KINDS, url
+        read = targets(source, *about, *joining)
     if read is None:
         return None
-    links, rest, places, base, title, outline = read
+    links, kinds, rest, places, base, title, outline = read
     alike = joining and base is None and _are_few(rest, home)
-    pointed, nofollow = Pointed({}, {}), Urls()
+    pointed, nofollow = Pointed(kinds, {}), Urls()
     # The links that are no URLs yet, each with the number of URLs before it; what else depends on
     # the page.
     inside: list[tuple[int, _Value]] = []
@@ -294,8 +294,6 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
                 own.append(each)
             else:
                 inside.append((at, each[1]))
-        for kind, target in found.others:
-            pointed.add(kind, target)
         places.update(found.places)
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
     by_value: dict[str, Target] = {}
@@ -340,14 +338,17 @@ def _targets(text: str, home: str | None) -> accelerator.Pointing | None:
                 base = attributes(value).get("href")
     if base is not None or not _are_few(found, home or ""):
         home = None
-    rest = dict[Any, tuple[int, Any]]()
+    rest, pointed = dict[Any, tuple[int, Any]](), Pointed({}, {})
     for each in found:
         element = each if isinstance(each, str) else _element(home, *each)
         if element is None:
             return None
         if element != ():
             rest[each] = (0, element)
-    return {}, rest, places, base, title, b""
+        if isinstance(element, Pointing):
+            for kind, url, fragment in element.others:
+                pointed.add(kind, (url, fragment, False))
+    return {}, pointed.kinds, rest, places, base, title, b""
 
 
 def _are_few(found: Collection[Any], home: str) -> bool:
@@ -359,11 +360,11 @@ class Pointing(NamedTuple):
     """What one element points to.
 
     `own` are the kinds, targets and rel=nofollow of what depends on the page, and of all links: a
-    target is as written unless it is known; `others` the kinds and targets of the rest.
+    target is as written unless it is known; `others` the kinds, URLs and fragments of the rest.
     """
 
     own: tuple[tuple[LinkKind, _Value, bool], ...]
-    others: tuple[tuple[LinkKind, Target], ...]
+    others: tuple[tuple[LinkKind, str, str], ...]
     places: tuple[str, ...]
 
 
@@ -383,38 +384,36 @@ def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tu
         return None
     # ▶ `list[str]()` takes 0.4 us.
     found: list[tuple[LinkKind, str, bool]] = []
-    places: tuple[str, ...] = ()
-    if name == "link" and (usual := _USUAL_LINK.fullmatch(source)) is not None:
-        named, href = kind_of_rel(usual[1]), usual[2]
-        if named is not None and href.strip(urls.STRIPPED):
-            found.append((named, href, False))
-    else:
-        given = attributes(source)
-        if name == "style" and is_style_sheet(source):
-            for url, _, _, imported in css.style_urls(content):
-                found.append((LinkKind.STYLE if imported else LinkKind.CSS, url, False))
-        # A base is never shown, and so its style leads nowhere.
-        if name != "base":
-            for kind, value, _, _, nofollow in pointers_in(name, given, foreign=name == USE):
-                found.append((kind, value, nofollow))
-        places = given.get("id", ""), given.get("name", "") if name == "a" else ""
+    given = attributes(source)
+    if name == "style" and is_style_sheet(source):
+        for url, _, _, imported in css.style_urls(content):
+            found.append((LinkKind.STYLE if imported else LinkKind.CSS, url, False))
+    # A base is never shown, and so its style leads nowhere.
+    if name != "base":
+        for kind, value, _, _, nofollow in pointers_in(name, given, foreign=name == USE):
+            found.append((kind, value, nofollow))
+    if name == "link" and len(rel := given.get("rel", "")) < _SHORT and len(_KINDS) < _MOST_RELS:
+        named = kind_of_rel(rel)
+        # What is to be preloaded may have a srcset.
+        if named not in (None, LinkKind.PRELOAD) and "&" not in rel:
+            _KINDS[rel] = named
+    places = given.get("id", ""), given.get("name", "") if name == "a" else ""
     own: list[tuple[LinkKind, _Value, bool]] = []
-    others: list[tuple[LinkKind, Target]] = []
+    others: list[tuple[LinkKind, str, str]] = []
     for kind, value, nofollow in found:
         target = _target(value, home)
         if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
             own.append((kind, target, nofollow and kind is LinkKind.A))
         else:
-            others.append((kind, target))
+            others.append((kind, *target[:2]))
     names = tuple(map(entities.in_attribute, filter(None, places)))
     return Pointing(tuple(own), tuple(others), names) if own or others or names else ()
 
 
-# ▶ The next page, the one before and the canonical one: most elements that are on one page only.
-_USUAL_LINK = lazy(
-    r"""[ ]rel="([^"&\0]*+)"(?:[ ](?:title|type)="[^"]*+")*+[ ]href="([^"&\0]*+)"[ /]*+""",
-    re.VERBOSE,
-)
+# The kinds of links by their rel, for the compiled scanner. ▶ The next page, the one before and
+# the canonical one are most elements that are on one page only: each took 10 us in Python.
+_KINDS: dict[str, LinkKind] = {}
+_MOST_RELS = 1_024
 # Most pages of a site begin and end with the same elements.
 _of_short = lru_cache(4_096)(_of)
 
