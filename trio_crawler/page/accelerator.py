@@ -22,7 +22,7 @@ Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]]
 _Urls: TypeAlias = "dict[str, set[str] | None]"
 _Rest: TypeAlias = "dict[Any, tuple[int, Any]]"
 Pointing: TypeAlias = (
-    "tuple[_Urls, dict[Any, _Urls], _Rest, set[str], str | None, str | None, bytes]"
+    "tuple[_Urls, _Urls, dict[Any, _Urls], _Rest, set[str], str | None, str | None, bytes]"
 )
 Targets: TypeAlias = Callable[..., "Pointing | None"]
 

@@ -723,21 +723,24 @@ static byte *write_number(byte *to, Py_ssize_t number)
     return copy(to, at, end);
 }
 
-/* Write the tags of `links`, that is `a` with its text and `area`, or the `others`, or both; return the end.
+/* Return the outline of a page: what may point somewhere but each link, and two NULs and the links, `a` with
+ * its text and `area`; all together if there is a base.
  *
  * Before each, in a comment, are a NUL, "!" if it is odd, its line and its column. */
-static byte *write_outline(const Page *page, byte *to, int links, int others)
+static PyObject *outline_of(const Page *page)
 {
-    const byte *done = page->start, *at = done, *next;
-    byte *mark = to;
-    Py_ssize_t line = 1, column = 1;
+    Py_ssize_t room = page->end - page->start + 64 * page->count, line = 1, column = 1;
+    /* Not in the bytes themselves, which would stay where so much room was. */
+    byte *start = PyMem_RawMalloc(2 * room + 1), *mark[2], *to[2] = {start, start + room};
+    const byte *done[2] = {page->start, page->start}, *at = page->start, *next;
+    if (start == NULL) return PyErr_NoMemory();
     for (Py_ssize_t each = 0; each < page->count; each++) {
         const Row *row = &page->rows[each];
         int is_link = row->name == USUAL || row->name == POINTING || row->name == POINTING + 1;
-        int wanted = is_link ? links : others;
-        if (row->name == PLACE || !wanted || row->odd < 0) continue;
-        if (row->odd && row->start < done) *mark = '!';
-        if (row->start < done) continue;
+        int group = is_link && page->base.start == NULL;
+        if (row->name == PLACE || row->odd < 0) continue;
+        if (row->odd && row->start < done[group]) *mark[group] = '!';
+        if (row->start < done[group]) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
         while (raw <= NOFRAMES && strcmp(name, NAME[raw])) raw++;
@@ -745,24 +748,32 @@ static byte *write_outline(const Page *page, byte *to, int links, int others)
         for (uint64_t some; row->start - at >= 8 && (memcpy(&some, at, 8), !(some & HIGH)); at += 8)
             column += 8;
         for (; at < row->start; at++) column += (*at & 0xC0) != 0x80;
-        memcpy(to, "<!--\0 ", 6);
-        mark = to + 5;
-        if (row->odd) *mark = '!';
-        *(to = write_number(to + 6, line)) = ',';
-        to = copy(write_number(to + 1, column), (const byte *)"-->", (const byte *)"-->" + 3);
-        done = row->shown_end;
+        byte *end = copy(to[group], (const byte *)"<!--\0 ", (const byte *)"<!--\0 " + 6);
+        mark[group] = end - 1;
+        if (row->odd) *mark[group] = '!';
+        *(end = write_number(end, line)) = ',';
+        end = copy(write_number(end + 1, column), (const byte *)"-->", (const byte *)"-->" + 3);
+        done[group] = row->shown_end;
         if (raw <= NOFRAMES) {
             Tag tag;
-            to = copy(to, row->start, raw == STYLE ? row->content_end : row->content);
+            end = copy(end, row->start, raw == STYLE ? row->content_end : row->content);
             /* An end tag begins here, or the page has ended. */
             const byte *close = row->content_end;
-            done = close == page->end ? close : read_tag(close + 2, page->end, &tag);
-            if (done == NULL) done = page->end;
-            to = copy(to, close, done);
+            done[group] = close == page->end ? close : read_tag(close + 2, page->end, &tag);
+            if (done[group] == NULL) done[group] = page->end;
+            to[group] = copy(end, close, done[group]);
         } else
-            to = copy(to, row->start, done);
+            to[group] = copy(end, row->start, done[group]);
     }
-    return to;
+    Py_ssize_t others = to[0] - start, links = to[1] - start - room;
+    PyObject *outline = PyBytes_FromStringAndSize(NULL, others + 2 + links);
+    if (outline != NULL) {
+        byte *end = copy((byte *)PyBytes_AS_STRING(outline), start, to[0]);
+        memset(end, 0, 2);
+        copy(end + 2, start + room, to[1]);
+    }
+    PyMem_RawFree(start);
+    return outline;
 }
 
 static PyObject *tags(PyObject *module, PyObject *args)
@@ -1007,11 +1018,12 @@ static int add_url(PyObject *urls, Span href, Directory *to)
     return done < 0 ? -1 : is_usual;
 }
 
-/* What `targets` returns: the links, the URLs of other kinds, the hrefs and elements that are read in
- * Python, and the places. `element` reads an element, `elements` has what it returned for the directory of
- * the page, and `rels` the kinds of links by their rel. */
+/* What `targets` returns: the links, those with rel=nofollow, the URLs of other kinds, the hrefs and
+ * elements that are read in Python, and the places. `element` reads an element, `elements` has what it
+ * returned for the directory of the page, and `rels` the kinds of links by their rel. */
 typedef struct {
-    PyObject *links, *kinds, *rest, *places, *element, *elements, *rels;
+    PyObject *links, *nofollow, *kinds, *rest, *places, *element, *elements, *rels;
+    int some; /* an `a` is among the rest, and so are all that follow: they stay in order */
 } Pointing;
 
 /* Return the URLs of a kind; NULL with an exception set if that fails. */
@@ -1023,15 +1035,19 @@ static PyObject *of_kind(PyObject *kinds, PyObject *kind)
     return urls;
 }
 
-/* Add the URL of a usual `link`; return 1, 0 if it is none, -1 with an exception set if that fails. */
-static int add_rel(const Row *row, Pointing *all, Directory *to)
+/* Add the URL of a usual `link`, or of an `a` with rel=nofollow; return 1, 0 if it is neither, -1 with an
+ * exception set if that fails. */
+static int add_rel(const Row *row, int is_a, Pointing *all, Directory *to)
 {
     Tag tag;
+    Page page = {0};
     if (read_tag(row->start + 1, row->content, &tag) == NULL || tag.rare || tag.id.start != NULL ||
         tag.rel.start == NULL || tag.href.start == tag.href.end || *tag.href.start <= ' ' ||
         find(tag.href.start, tag.href.end, '&')) return 0;
-    PyObject *rel = substring(NULL, NULL, tag.rel), *kind = rel == NULL ? NULL : recalled(all->rels, rel);
-    PyObject *urls = kind == NULL ? NULL : of_kind(all->kinds, kind);
+    if (is_a && (tag.anchor.start || !is_nofollow(&page, tag.rel) || page.given_up)) return 0;
+    PyObject *rel = substring(NULL, NULL, tag.rel);
+    PyObject *kind = rel == NULL || is_a ? NULL : recalled(all->rels, rel);
+    PyObject *urls = is_a ? Py_NewRef(all->nofollow) : kind == NULL ? NULL : of_kind(all->kinds, kind);
     int done = urls == NULL ? (PyErr_Occurred() ? -1 : 0) : add_url(urls, tag.href, to);
     Py_XDECREF(rel);
     Py_XDECREF(kind);
@@ -1098,16 +1114,18 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
     } else {
         Span content = {row->content, row->content_end};
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
-        int is_style = !strcmp(name, "style"), is_link = !strcmp(name, "link") && to->home != NULL;
-        if (is_link && (done = add_rel(row, all, to)) != 0) return done;
+        int is_style = !strcmp(name, "style"), is_a = row->name == POINTING;
+        if ((is_a ? !all->some : !strcmp(name, "link")) && to->home != NULL &&
+            (done = add_rel(row, is_a, all, to)) != 0) return done;
         if (!is_style) content.end = content.start;
-        to->odd |= is_style || row->name == POINTING || row->name == POINTING + 1; /* `a` and `area` */
+        to->odd |= is_style || is_a || row->name == POINTING + 1; /* an `area` */
         for (const byte *at = row->begin; at < row->end; at++) to->odd |= IS(*at, ODD);
         key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
         int has_none = value == Py_None || (value != NULL && PyTuple_GET_SIZE(value) == 0);
         if (value == Py_None) to->room = -1; /* the page is given up */
         if (value != NULL) done = has_none || add_element(value, all->kinds);
+        all->some |= is_a;
         if (has_none && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
     }
     if (done == 0) {
@@ -1124,31 +1142,25 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
 {
     PyObject *told[sizeof TOLD / sizeof *TOLD] = {NULL}, *result = NULL;
     all.links = PyDict_New();
+    all.nofollow = PyDict_New();
     all.kinds = PyDict_New();
     all.rest = PyDict_New();
     all.places = PySet_New(NULL);
-    int done = !all.links || !all.kinds || !all.rest || !all.places ? -1 : 0;
+    int done = !all.links || !all.nofollow || !all.kinds || !all.rest || !all.places ? -1 : 0;
     for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
         page->rows[each].odd = to->odd;
         if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
-    /* Not in the bytes themselves, which would stay where so much room was. */
-    PyObject *outline = NULL;
-    byte *start = PyMem_RawMalloc(2 * (page->end - page->start) + 64 * page->count + 2);
-    if (start == NULL) PyErr_NoMemory();
-    else {
-        byte *end = write_outline(page, start, page->base.start != NULL, 1);
-        if (page->base.start == NULL) *end++ = '\0', *end++ = '\0', end = write_outline(page, end, 1, 0);
-        outline = PyBytes_FromStringAndSize((const char *)start, end - start);
-        PyMem_RawFree(start);
-    }
-    if (done >= 0 && outline != NULL)
-        result = Py_BuildValue("OOOONNO", all.links, all.kinds, all.rest, all.places,
-                               substring(NULL, page, page->base), substring(NULL, page, page->title), outline);
+    PyObject *outline = done < 0 ? NULL : outline_of(page);
+    if (outline != NULL)
+        result = Py_BuildValue("OOOOONNO", all.links, all.nofollow, all.kinds, all.rest, all.places,
+                               substring(NULL, page, page->base), substring(NULL, page, page->title),
+                               outline);
     Py_XDECREF(outline);
     for (size_t each = 0; each < sizeof told / sizeof *told; each++) Py_XDECREF(told[each]);
     Py_XDECREF(all.links);
+    Py_XDECREF(all.nofollow);
     Py_XDECREF(all.kinds);
     Py_XDECREF(all.rest);
     Py_XDECREF(all.places);
@@ -1162,9 +1174,9 @@ static PyObject *targets(PyObject *module, PyObject *args)
     Directory to = {0};
     Pointing all = {0};
     if (!PyArg_ParseTuple(args, "y*OOO!O!|UUnO!O!nnOn:targets", &body, &to.decode, &all.element,
-                          &PyDict_Type, &all.elements, &PyDict_Type, &all.rels, &to.own, &to.home, &to.root, &PyDict_Type,
-                          &to.known, &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
-                          &to.room)) return NULL;
+                          &PyDict_Type, &all.elements, &PyDict_Type, &all.rels, &to.own, &to.home,
+                          &to.root, &PyDict_Type, &to.known, &PyDict_Type, &to.shared, &to.longest,
+                          &to.most, &to.other, &to.room)) return NULL;
     Page page = {.start = body.buf};
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;

@@ -22,26 +22,28 @@ def targets(
     decode: Callable[[str], str],
     element: Callable[[str | None, str, str, str], Any],
     elements: dict[bytes, Any],
+    rels: dict[str, Any],
     /,
     *joining: object,
 ) -> Pointing | None:
     """Return what a page in UTF-8 points to, and an outline of it.
 
-    - the URLs of its usual links, each with the set of its fragments or None
+    - the URLs of its usual links, each with the set of its fragments or None; those of usual links
+      with rel=nofollow; those of elements, by their kinds
     - by their sources the other hrefs, decoded, and elements, each with the number of URLs before
       it: hrefs without a URL, with a fragment that is not simple, and long ones of data: and
       javascript:
     - the places, the first base, the first title
     - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
-      there is a base, all of them together. Before each a comment has a NUL, "!" if it may be
-      written otherwise than its URL ends, else a space, its line, a comma and its column
+      there is a base, all of them before the NULs. Before each a comment has a NUL, "!" if it may
+      be written otherwise than its URL ends, else a space, its line, a comma and its column
 
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the
     directory of the page (None if there are no URLs), its name, its attributes and the content of
     a `style`: an empty tuple if that is nothing, and None if another reader must read the page.
-    `elements` keeps this for the next pages. None, too, if the URLs may have more than `room`
-    characters.
+    `elements` keeps this for the next pages. `rels` has the kind of a usual `link` by its rel.
+    None, too, if the URLs may have more than `room` characters.
     """
 
 def scan(

@@ -102,14 +102,16 @@ def read_outline(
 ) -> Sequence[Link]:
     """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
     parts = None if wanted is None else _parts_of(wanted, url)
+    # If there is a base, all are together.
     end = outline.find(b"\0\0")
+    apart = end + 2 < len(outline)
     read = partial(read_links, url=url, max_links=max_links, wanted=wanted, outlined=True)
     found = list[Link]()
-    if end >= 0 and (kinds is None or not _OF_LINKS.isdisjoint(kinds)):
+    if apart and (kinds is None or not _OF_LINKS.isdisjoint(kinds)):
         found += read(_some_of(outline[end + 2 :], parts), within=_LINKS).links
-    if end < 0 or kinds is None or any(kind != LinkKind.A for kind in kinds):
+    if not apart or kinds is None or any(kind != LinkKind.A for kind in kinds):
         parts = None if parts is None or any(map(_IS_ODD, parts)) else parts
-        found += read(_some_of(outline[:end] if end >= 0 else outline, parts)).links
+        found += read(_some_of(outline[:end], parts)).links
         found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
 
@@ -278,9 +280,9 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         read = targets(source, *about, *joining)
     if read is None:
         return None
-    links, kinds, rest, places, base, title, outline = read
+    links, nofollow, kinds, rest, places, base, title, outline = read
     alike = joining and base is None and _are_few(rest, home)
-    pointed, nofollow = Pointed(kinds, {}), Urls()
+    pointed = Pointed(kinds, {})
     # The links that are no URLs yet, each with the number of URLs before it; what else depends on
     # the page.
     inside: list[tuple[int, _Value]] = []
@@ -348,7 +350,7 @@ def _targets(text: str, home: str | None) -> accelerator.Pointing | None:
         if isinstance(element, Pointing):
             for kind, url, fragment in element.others:
                 pointed.add(kind, (url, fragment, False))
-    return {}, pointed.kinds, rest, places, base, title, b""
+    return {}, {}, pointed.kinds, rest, places, base, title, b""
 
 
 def _are_few(found: Collection[Any], home: str) -> bool:
