@@ -302,8 +302,13 @@ class PageHandler:
             size += sum(map(len, map(_URL, rejected)))
         if self._checks:
             found = page.found
-            read = found.pointed.size() if isinstance(found, PageLinks) else len(found)
-            size += _LINK * read + TARGET * len(page.targets or ())
+            found = page.found
+            if isinstance(found, PageLinks):
+                # The outline, and its links take about as much.
+                size += 2 * len(found.source.body)
+            else:
+                size += _LINK * len(found)
+            size += TARGET * len(page.targets or ())
         return Settlement(job, page, judged.successors, size=size, digest=about.digest)
 
 

@@ -93,7 +93,6 @@ def links(
 ) -> tuple[list[Link], int]:
     """Return the links of rows in the order of the text, and the number of those left out.
 
-
     A link is left out if the distinct URLs have more than 4 MiB. `base` is a normalised URL, and
     `encoding` that of the document. Only links that are `wanted` are returned, None
     for all. `read_text` reads the text of a link, by its offset and what tells it. If the text is
@@ -114,13 +113,11 @@ def links(
             named = wanted.get(url, ())
             if named is not None and fragment not in named:
                 continue
-        if outlined:
-            mark = text.rindex(MARK, 0, start) + len(MARK) + 1
-            done = text.index("-->", mark)
-            its_line, its_column = text[mark:done].split(",")
-            done += len("-->")
+        if outlined and (mark := text.rfind(MARK, done, start)) >= 0:
+            done = text.index("-->", mark) + len("-->")
+            its_line, its_column = text[mark + len(MARK) + 1 : done - len("-->")].split(",")
             line, line_start = int(its_line), done + 1 - int(its_column)
-        if newlines := text.count("\n", done, start):
+        if done < start and (newlines := text.count("\n", done, start)):
             line += newlines
             line_start = text.rindex("\n", done, start) + 1
         done = start
