@@ -302,7 +302,6 @@ class PageHandler:
             size += sum(map(len, map(_URL, rejected)))
         if self._checks:
             found = page.found
-            found = page.found
             if isinstance(found, PageLinks):
                 # The outline, and its links take about as much.
                 size += 2 * len(found.source.body)

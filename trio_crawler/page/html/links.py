@@ -50,7 +50,7 @@ from trio_crawler.page.link_targets import (
 
 # The names of links as `start_tags` tells them, and the kinds that they may have.
 _LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
-# What another tag than a link may have otherwise: an escape, an address of IPv6.
+# An escape, or an address of IPv6: in all tags but links it may be written otherwise.
 _IS_ODD = re.compile(r"[%\[]").search
 _MOST_PARTS = 8  # more are not sought in each tag
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
