@@ -503,7 +503,9 @@ TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a re
 <link rel=next title=é href='{0}'>""".split("|")
 
 
-@for_each("base", ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>"])
+@pytest.mark.parametrize(
+    "base", ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>"]
+)
 def test_the_links_to_wanted_urls_are_those_among_all_links(base):
     for tag, href in product(TAGS, HREFS):
         text = f"{base}<a href=#f>t</a>é<title>t</title>{tag.format(href)}<a href='x'>"

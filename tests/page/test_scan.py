@@ -120,6 +120,7 @@ def test_the_compiled_scanner_reads_plain_svg_mathml_and_templates(text):
         "<math><mi><p></math>",
         "<svg><style>a{b:url(c)}</style></svg>",
         "<svg><p>",
+        "<svg><title></r:x><use href=a></svg>",
         "<iframe srcdoc='<a href=x>'></iframe>",
     ],
 )

@@ -476,9 +476,10 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
         }
         int is_style = is_word(tag.name, "style");
         if (index_in(SHAPES, tag.name) == IRRELEVANT && !find(tag.name.start, tag.name.end, ':')) return NULL;
-        if (!closing && (is_style || is_word(tag.name, "title") || is_word(tag.name, "desc"))) {
+        const char *of_html = is_style ? "style" : is_word(tag.name, "title") ? "title" : "desc";
+        if (!closing && is_word(tag.name, of_html)) {
             const byte *next = is_svg ? find(at, end, '<') : NULL;
-            if (next == NULL || !begins(next, end, "</")) return NULL;
+            if (next == NULL || !begins(next, end, "</") || !begins_name(next + 2, end, of_html)) return NULL;
             if (is_style && (find(at, next, '@') || may_point((Span){at, next}))) return NULL;
         }
         if (!closing) add_place(page, less, tag.id, at);
