@@ -154,11 +154,21 @@ def repository(at: Path, *, commits: int = 30, files: int = 8) -> Repository:
     return Repository(path, tuple(found))
 
 
+# A hook of git, or a bisection, names a repository: that of the tests is another one.
+_WITHOUT_GIT = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+
+
 def _git(path: Path, *command: str, given: str = "") -> str:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     done = subprocess.run(
-        ["git", *command], cwd=path, input=given, capture_output=True, text=True, timeout=60
+        ["git", *command],
+        cwd=path,
+        env=_WITHOUT_GIT,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -332,6 +342,7 @@ def fossil(at: Path, *, commits: int = 20) -> Iterator[Site]:
     exported = subprocess.run(
         ["git", "-c", "safe.directory=*", "fast-export", "--all"],
         cwd=repository(at, commits=commits).path,
+        env=_WITHOUT_GIT,
         capture_output=True,
         timeout=60,
         check=True,
