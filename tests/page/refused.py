@@ -1,6 +1,6 @@
 """Refuse memory to a compiled reader, as a machine does that has none left, and print how it ends.
 
-python tests/page/refused.py scan|tags|text
+python tests/page/refused.py scan|tags|targets|text
 
 An allocation is refused to the whole process: only a process without other threads may be asked.
 """
@@ -15,6 +15,9 @@ from trio_crawler.page.urls import joining
 
 PAGE = "<title>中</title>" + "".join(f'<a href="{number}">' for number in range(300))
 TAGS = "".join(f"<a href={number} id=i name=n><td style=é中>" for number in range(300))
+EACH = "<link rel=next href={0}#f><a rel=nofollow href={0}><p id=i{0}><a href=x{0}>"
+POINTING = ("".join(EACH.format(number) for number in range(60)) + "<img src=i>").encode()
+ELEMENT = (), (("image", "http://e.test/i", ""), ("image", "http://e.test/i", "f")), ()
 SOURCE = b"<p>generated in 1 s&#64; word" * 100 + b"<p>word" * 200
 
 
@@ -29,6 +32,14 @@ def tagged() -> object:
     """Find the tags of a page, some with several rows: a list, None if it is given up."""
     assert accelerator.tags is not None
     return accelerator.tags(TAGS)
+
+
+def pointed() -> object:
+    """Find what a page points to: a tuple, None if it is given up."""
+    assert accelerator.targets is not None
+    home = "http://e.test/"
+    about = str, lambda *_: ELEMENT, {}, {"next": "link"}, home
+    return accelerator.targets(POINTING, *about, *joining(home, "utf-8"))
 
 
 def read() -> object:
@@ -57,4 +68,4 @@ def main(reader: Callable[[], object]) -> None:
 
 
 if __name__ == "__main__":
-    main({"scan": scanned, "tags": tagged, "text": read}[sys.argv[1]])
+    main({"scan": scanned, "tags": tagged, "targets": pointed, "text": read}[sys.argv[1]])

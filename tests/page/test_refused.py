@@ -21,6 +21,7 @@ pytestmark = [
     [
         ("scan", {"None", "error", "whole"}),
         ("tags", {"None", "error"}),
+        ("targets", {"None", "error", "whole"}),
         ("text", {"error", "whole"}),
     ],
 )

@@ -297,7 +297,7 @@ class _Crew:
             await trio.sleep(_EVERY)
 
     async def _mourn(self, number: int, status: int) -> None:
-        """Say how a worker died; end the crawl if several die before one more URL is done."""
+        """Say how a worker died; end the crawl if several die, and no URL ends in between."""
         counts = await self._counts()
         done = -1 if counts is None else counts.done
         self._deaths = 1 + self._deaths * (done == self._done)

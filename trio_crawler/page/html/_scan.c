@@ -1046,8 +1046,8 @@ static int add_rel(const Row *row, int is_a, Pointing *all, Directory *to)
         tag.rel.start == NULL || tag.href.start == tag.href.end || *tag.href.start <= ' ' ||
         find(tag.href.start, tag.href.end, '&')) return 0;
     if (is_a && (tag.anchor.start || !is_nofollow(&page, tag.rel) || page.given_up)) return 0;
-    PyObject *rel = substring(NULL, NULL, tag.rel);
-    PyObject *kind = rel == NULL || is_a ? NULL : recalled(all->rels, rel);
+    PyObject *rel = is_a ? NULL : substring(NULL, NULL, tag.rel);
+    PyObject *kind = rel == NULL ? NULL : recalled(all->rels, rel);
     PyObject *urls = is_a ? Py_NewRef(all->nofollow) : kind == NULL ? NULL : of_kind(all->kinds, kind);
     int done = urls == NULL ? (PyErr_Occurred() ? -1 : 0) : add_url(urls, tag.href, to);
     Py_XDECREF(rel);
@@ -1125,7 +1125,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
         int has_none = value == Py_None || (value != NULL && PyTuple_GET_SIZE(value) == 0);
         if (value == Py_None) to->room = -1; /* the page is given up */
-        if (value != NULL) done = has_none || add_element(value, all->kinds);
+        if (value != NULL) done = has_none ? 1 : add_element(value, all->kinds);
         all->some |= is_a;
         if (has_none && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
     }
