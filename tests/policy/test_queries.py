@@ -161,6 +161,15 @@ def test_a_page_with_news_brings_its_parameter_back():
     assert standing(queries, url) == "unproven"
 
 
+def test_a_parameter_that_brought_much_is_left_out_after_twice_as_many_pages():
+    queries, url = Queries(16), f"{H}/list?tag={{}}"
+    pages(queries, url, 20, news=True)
+    pages(queries, url, 39)
+    assert standing(queries, url) == "unproven"
+    pages(queries, url, 1)
+    assert standing(queries, url) == "left out"
+
+
 def test_the_blame_goes_to_the_parameters_that_brought_nothing():
     queries = Queries(16)
     pages(queries, f"{H}/list?after={{}}", 3, news=True)

@@ -247,6 +247,11 @@ class _Parameter:
         """Whether it has brought something lately."""
         return self.news > 0 and 2 * self.idle < self.most
 
+    @property
+    def is_barren(self) -> bool:
+        """Whether it has brought nothing for too long, which is longer if it brought much."""
+        return self.idle >= max(self.most, 2 * self.news)
+
 
 class Shape:
     """The URLs of one family with the same parameters."""
@@ -269,7 +274,7 @@ class Shape:
     @property
     def is_left_out(self) -> bool:
         """Whether a parameter has brought nothing for too long."""
-        return not self._is_number and any(each.idle >= each.most for each in self._parameters)
+        return not self._is_number and any(each.is_barren for each in self._parameters)
 
     def record(self, *, news: bool, weight: float) -> None:
         """Record a page; one without news counts against the parameters that brought none."""
@@ -287,10 +292,11 @@ class Queries:
     are told apart.
 
     A parameter is left out after `most` pages in a row that brought nothing, counted in its family
-    of paths. If its values are URLs, 8 pages are enough; of numbers, and of pages that lead to one
-    or two more, it takes eight times as many. Of the URLs with such a parameter one in 50 is
-    sampled, always the same ones. As soon as one brings something, the parameter is back. Of a
-    URL with more than 64 parameters only the first 64 count, by name.
+    of paths, or after twice as many as have brought something: other views may show its texts
+    first. If its values are URLs, 8 pages are enough; of numbers, and of pages that lead to one or
+    two more, it takes eight times as many. Of the URLs with such a parameter one in 50 is sampled,
+    always the same ones. As soon as one brings something, the parameter is back. Of a URL with
+    more than 64 parameters only the first 64 count, by name.
     """
 
     __slots__ = ("_most", "_names", "_others", "_parameters", "_shapes")

@@ -133,7 +133,7 @@ class HostScheduler:
             self._place(origin, now)
         if new:
             if "?" in job.url and self._plain_first and not isinstance(origin.queue, PlainFirst):
-                origin.queue = PlainFirst(origin.queue, self._make_queue())
+                origin.queue = PlainFirst(origin.queue, self._make_queue)
             origin.queue.put(job)
 
     def disallows(self, url: str) -> bool:

@@ -5,6 +5,7 @@
 
 import heapq
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -131,23 +132,34 @@ def make_queue(order: Order, make: Callable[[], Queue] = FifoQueue) -> Queue:
     return make() if order is breadth_first else PriorityQueue(order, make)
 
 
-class PlainFirst:
-    """A queue of the URLs without a query, and then of those with one.
+# A list that goes on, as `?page=2` or `?ofs=50`, leads to the rest of what a page leads to.
+_goes_on = re.compile(r"\?[^=&;?]+=[0-9]+$").search
 
-    Filters, orders and views of the same things have queries: most of what is new has none.
+
+def parameters(job: Job) -> int:
+    """Return the number of parameters of a URL with a query, at most 3; 0 for a number alone."""
+    url = job.url
+    return 0 if _goes_on(url) else min(1 + url.count("&") + url.count(";"), 3)
+
+
+class PlainFirst:
+    """A queue of the URLs without a query, and then of those with one, by `parameters`.
+
+    Filters, orders and views of the same things have queries: most of what is new has none, and a
+    list with fewer filters shows all that one with more shows.
     """
 
     __slots__ = ("_asked", "_plain")
 
-    def __init__(self, plain: Queue, asked: Queue) -> None:
-        self._plain, self._asked = plain, asked
+    def __init__(self, plain: Queue, make: Callable[[], Queue]) -> None:
+        self._plain, self._asked = plain, PriorityQueue(parameters, make)
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._asked)
 
     def put(self, job: Job) -> None:
         """Add a job."""
-        (self._asked if "?" in job.url else self._plain).put(job)
+        (self._asked if "?" in job.url and parameters(job) else self._plain).put(job)
 
     def peek(self) -> Job:
         """Return the next job; the queue must not be empty."""
