@@ -141,7 +141,7 @@ def test_a_link_of_any_scheme_is_returned(url, expected):
 
 def test_of_a_data_url_only_the_beginning_is_kept_and_it_takes_no_room():
     image = "data:image/png;base64," + "A" * 500_000
-    found = links(f"<img src={image}>" * 10 + "<img src=x>")
+    found = links("".join(f"<img src={image}{n}>" for n in range(10)) + "<img src=x>")
     assert {len(link.url) for link in found[:-1]} == {64}
     assert found[-1].url == "http://e.test/a/x"
     assert len(found[0].as_written) == 200

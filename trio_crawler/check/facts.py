@@ -28,6 +28,7 @@ from trio_crawler.arguments import (
     several_strings,
 )
 from trio_crawler.check.finding import Finding, Identity, in_order
+from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger, Numbers, Outlinks
 from trio_crawler.link import Link
 from trio_crawler.report.visible import ascii_json
@@ -35,9 +36,9 @@ from trio_crawler.report.visible import ascii_json
 HIDDEN = "***"
 """What stands for a secret."""
 
-_IN_URL = re.compile(r"([a-z][a-z0-9+.-]*:[/\\]+)[^/?#\\]*@", re.I)
-_IN_WORD = re.compile(r"(?!mailto:)[^/?#\\@=]*:[^/?#\\]*@", re.I)
-_SHORT = re.compile(r"-[A-Za-z]").fullmatch
+_IN_URL = lazy(r"([a-z][a-z0-9+.-]*:[/\\]+)[^/?#\\]*@", re.I)
+_IN_WORD = lazy(r"(?!mailto:)[^/?#\\@=]*:[^/?#\\]*@", re.I)
+_SHORT = lazy(r"-[A-Za-z]")
 
 
 @public("trio_crawler.check")
@@ -230,8 +231,10 @@ def _without_secrets(word: str, flags: frozenset[str]) -> str:
     flag, equals, value = word.partition("=")
     if equals and flag in flags:
         return f"{flag}={_hidden(value)}"
-    if word[:2] in flags and _SHORT(word[:2]) and len(word) > 2:
+    if word[:2] in flags and _SHORT.fullmatch(word[:2]) and len(word) > 2:
         return word[:2] + _hidden(word[2:])
+    if "@" not in word:
+        return word
     bare = _IN_WORD.match(word)
     if bare and not _IN_URL.match(word):
         return f"{HIDDEN}@{word[bare.end() :]}"

@@ -223,7 +223,7 @@ def _mended(
 
 
 def _verdict(found: Sequence[Finding], known: int, paint: Paint) -> str:
-    faults = sum(each.verdict is Verdict.FAULT for each in found)
+    faults = [each.verdict for each in found].count(Verdict.FAULT)
     notes = len(found) - faults
     beside = f", {count(known)} known from the baseline" if known else ""
     red = paint(count(faults, "fault"), Tone.FAULT if faults else Tone.GOOD)

@@ -140,19 +140,16 @@ def resolve(
     `whole`.
     """
     distinct = list(dict.fromkeys(values))
-    written = "\n".join(distinct)
     # Nearly no page has a URL that is cut, or a fragment that the URL Standard changes.
-    lower = written.lower()
-    cut = any(scheme in lower for scheme in _CUT)
-    odd = written.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
-    cut &= not whole
-    hrefs = urls.without_fragments(map(_shortened, distinct) if cut else distinct, base)
-    found, bad, _ = urls.resolve_within(
-        list(dict.fromkeys(hrefs)), base, encoding, urls.MAX_CHARACTERS
-    )
-    if cut or bad or odd or len(found) < len(set(hrefs)):
-        targets = _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
-        return {value: _cut(each) for value, each in targets.items()} if cut else targets
+    texts = distinct if whole else [_shortened(each) if ":" in each else each for each in distinct]
+    hrefs = urls.without_fragments(texts, base)
+    alike = list(dict.fromkeys(hrefs))
+    found, bad, _ = urls.resolve_within(alike, base, encoding, urls.MAX_CHARACTERS)
+    if not whole:
+        found = {href: _cut(url) for href, url in found.items()}
+    odd = "\n".join(distinct).encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    if bad or odd or len(found) < len(alike):
+        return _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
     return {
         value: (found[href], value.partition("#")[2], False)
         for value, href in zip(distinct, hrefs, strict=True)
@@ -167,7 +164,7 @@ def shortened(pointed: Pointed) -> Pointed:
         return pointed
     short = Pointed({}, {})
     for kind, of_kind in pointed.kinds.items():
-        cut = ((_cut((url, "", False))[0], named) for url, named in of_kind.items())
+        cut = ((_cut(url), named) for url, named in of_kind.items())
         merge(short.kinds.setdefault(kind, {}), cut)
     for kind, texts in pointed.malformed.items():
         short.malformed[kind] = dict.fromkeys(map(_shortened, texts))
@@ -179,11 +176,8 @@ def is_cut(url: str) -> bool:
     return len(url) > _BEGINNING and url.startswith(_CUT)
 
 
-def _cut(target: Target) -> Target:
-    url, fragment, malformed = target
-    if malformed:
-        return _shortened(url), fragment, malformed
-    return (url[:_BEGINNING], fragment, malformed) if is_cut(url) else target
+def _cut(url: str) -> str:
+    return url[:_BEGINNING] if is_cut(url) else url
 
 
 def _with_fragments(

@@ -46,7 +46,7 @@ static const char *const NAME[NAMES] = {
 typedef struct {
     Span name, href, rel, id, anchor; /* anchor: the attribute "name" */
     int empty;                        /* it ends in "/>" */
-    int rare;                         /* it has a cite, a background, or a style that may have a URL */
+    int rare;                         /* it has a cite, a background, a formaction, or a style that may have a URL */
     const byte *attributes_end;
 } Tag;
 
@@ -61,7 +61,7 @@ typedef struct {
 enum { USUAL, PLACE, AROUND, USE, POINTING, IRRELEVANT = -1 };
 static const char *const TOLD[] = {
     "", "#", "", "svg use",
-    "a", "area", "audio", "base", "button", "embed", "form", "frame", "iframe", "image", "img",
+    "a", "area", "audio", "base", "embed", "form", "frame", "iframe", "image", "img",
     "input", "link", "meta", "noembed", "noframes", "object", "script", "source", "style",
     "textarea", "title", "track", "video", "xmp", NULL,
 };
@@ -127,7 +127,7 @@ static const byte *find(const byte *at, const byte *end, char c)
 /* The second letters of the names in NAME and TOLD, by their first. Hardly any other tag has both. */
 #define B(c) (1u << ((c) - 'a'))
 static const uint32_t SECOND[256] = {
-    ['a'] = B('r') | B('u'), ['b'] = B('a') | B('u'), ['e'] = B('m'), ['f'] = B('o') | B('r'),
+    ['a'] = B('r') | B('u'), ['b'] = B('a'), ['e'] = B('m'), ['f'] = B('o') | B('r'),
     ['i'] = B('f') | B('m') | B('n'), ['l'] = B('i'), ['m'] = B('a') | B('e'), ['n'] = B('o'),
     ['o'] = B('b'), ['p'] = B('l'), ['s'] = B('c') | B('e') | B('o') | B('t') | B('v'),
     ['t'] = B('e') | B('i') | B('r'), ['v'] = B('i'), ['x'] = B('m'),
@@ -192,7 +192,7 @@ static const byte *bare_end(const byte *at, const byte *end, int closing)
 {
     Span name = {at, at};
     while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
-    if (closing ? lower(*at) == 'a' : may_matter(name)) return NULL;
+    if (closing ? (*at | 0x20) == 'a' : may_matter(name)) return NULL;
     at = name.end;
     if (end - at > 8 && !memcmp(at, " class=\"", 8)) {
         at = find(at + 8, end, '"');
@@ -241,6 +241,7 @@ static const byte *read_tag(const byte *at, const byte *end, Tag *tag)
         case 'n': if (tag->anchor.start == NULL && is_word(name, "name")) tag->anchor = value; break;
         case 'c': tag->rare |= is_word(name, "cite"); break;
         case 'b': tag->rare |= is_word(name, "background"); break;
+        case 'f': tag->rare |= is_word(name, "formaction"); break;
         case 's': tag->rare |= is_word(name, "style") && may_point(value); break;
         }
     }
@@ -563,7 +564,7 @@ static void read_tags(Page *page)
             at = page->lean ? usual_end(at, end, closing, 1) : bare_end(at, end, closing);
             if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
-            int is_a = at != NULL && is_word(tag.name, "a");
+            int is_a = at != NULL && tag.name.end - tag.name.start == 1 && (*tag.name.start | 0x20) == 'a';
             const byte *after = at;
             if (at != NULL && !closing) at = tell_tag(page, &tag, less, at);
             int is_row = page->count > count && page->rows[count].name != PLACE;
@@ -659,7 +660,7 @@ static PyObject *name_of(PyObject *text, const Page *page, const Row *row, PyObj
 }
 
 /* As in `urls.py`: what a simple link may have at the beginning of a segment, in it, in a query. */
-enum { FIRST = 1, INSIDE = 2, QUERY = 4 };
+enum { FIRST = 1, INSIDE = 2, QUERY = 4, FRAGMENT = 8 };
 static byte LINK[128];
 
 static void fill_link(void)
@@ -670,6 +671,7 @@ static void fill_link(void)
         LINK[(byte)*each] = FIRST | INSIDE | QUERY;
     LINK['.'] = INSIDE | QUERY;
     for (const char *each = ":/?[]%"; *each; each++) LINK[(byte)*each] = QUERY;
+    for (int each = '!'; each <= '~'; each++) LINK[each] |= strchr("\"<>`", each) ? 0 : FRAGMENT;
 }
 
 static int is_link(const byte *at, const byte *end, int kind)
@@ -686,9 +688,8 @@ static int is_path(const byte *at, const byte *end, int kind)
 /* Whether the URL Standard changes nothing in a fragment. */
 static int is_simple_fragment(Span text)
 {
-    for (const byte *at = text.start; at < text.end; at++)
-        if (*at <= ' ' || *at > '~' || *at == '"' || *at == '<' || *at == '>' || *at == '`') return 0;
-    return 1;
+    while (is_link(text.start, text.end, FRAGMENT)) text.start++;
+    return text.start == text.end;
 }
 
 static PyObject *rows_of(PyObject *text, const Page *page)
@@ -727,7 +728,7 @@ static byte *write_number(byte *to, Py_ssize_t number)
 /* Return the outline of a page: what may point somewhere but each link, and two NULs and the links, `a` with
  * its text and `area`; all together if there is a base.
  *
- * Before each, in a comment, are a NUL, "!" if it is odd, its line and its column. */
+ * Before each, in a comment, are a NUL, \1 if it is odd, its line and its column. */
 static PyObject *outline_of(const Page *page)
 {
     Py_ssize_t room = page->end - page->start + 64 * page->count, line = 1, column = 1;
@@ -740,7 +741,7 @@ static PyObject *outline_of(const Page *page)
         int is_link = row->name == USUAL || row->name == POINTING || row->name == POINTING + 1;
         int group = is_link && page->base.start == NULL;
         if (row->name == PLACE || row->odd < 0) continue;
-        if (row->odd && row->start < done[group]) *mark[group] = '!';
+        if (row->odd && row->start < done[group]) *mark[group] = '\1';
         if (row->start < done[group]) continue;
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         Name raw = row->name == USUAL ? NAMES : TITLE;
@@ -749,11 +750,11 @@ static PyObject *outline_of(const Page *page)
         for (uint64_t some; row->start - at >= 8 && (memcpy(&some, at, 8), !(some & HIGH)); at += 8)
             column += 8;
         for (; at < row->start; at++) column += (*at & 0xC0) != 0x80;
-        byte *end = copy(to[group], (const byte *)"<!--\0 ", (const byte *)"<!--\0 " + 6);
-        mark[group] = end - 1;
-        if (row->odd) *mark[group] = '!';
-        *(end = write_number(end, line)) = ',';
-        end = copy(write_number(end + 1, column), (const byte *)"-->", (const byte *)"-->" + 3);
+        byte *end = memcpy(to[group], "<!--\0 ", 6);
+        mark[group] = end + 5;
+        if (row->odd) *mark[group] = '\1';
+        *(end = write_number(end + 6, line)) = ',';
+        end = (byte *)memcpy(write_number(end + 1, column), "-->", 3) + 3;
         done[group] = row->shown_end;
         if (raw <= NOFRAMES) {
             Tag tag;
@@ -1009,7 +1010,8 @@ static int add_url(PyObject *urls, Span href, Directory *to)
         PyErr_Clear();
         return 0;
     }
-    PyObject *name = url == NULL ? NULL : substring(NULL, NULL, fragment);
+    PyObject *name = url == NULL ? NULL : PyUnicode_FromKindAndData(
+        PyUnicode_1BYTE_KIND, fragment.start, fragment.end - fragment.start);
     Py_UCS4 first = url == NULL || PyUnicode_GET_LENGTH(url) <= BEGINNING ? 0 : PyUnicode_READ_CHAR(url, 0);
     int is_usual = first != 'd' && first != 'j';
     int done = name == NULL ? -1 : is_usual ? mention(urls, url, name) : 0;

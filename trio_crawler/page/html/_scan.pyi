@@ -35,8 +35,8 @@ def targets(
       javascript:
     - the places, the first base, the first title
     - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
-      there is a base, all of them before the NULs. Before each a comment has a NUL, "!" if it may
-      be written otherwise than its URL ends, else a space, its line, a comma and its column
+      there is a base, all of them before the NULs. Before each a comment has a NUL, "\1" if it
+      may be written otherwise than its URL ends, else a space, its line, a comma and its column
 
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the

@@ -52,6 +52,7 @@ from trio_crawler.page.link_targets import (
 _LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
 # An escape, or an address of IPv6: in all tags but links it may be written otherwise.
 _IS_ODD = re.compile(r"[%\[]").search
+_ODD = b"\1"  # the mark of a tag that may be written otherwise; a page may have it, too
 _MOST_PARTS = 8  # more are not sought in each tag
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
 
@@ -108,10 +109,14 @@ def read_outline(
     read = partial(read_links, url=url, max_links=max_links, wanted=wanted, outlined=True)
     found = list[Link]()
     if apart and (kinds is None or not _OF_LINKS.isdisjoint(kinds)):
-        found += read(_some_of(outline[end + 2 :], parts), within=_LINKS).links
+        others = outline[end + 2 :]
+        found += read(_some_of(others, parts, others), within=_LINKS).links
     if not apart or kinds is None or any(kind != LinkKind.A for kind in kinds):
-        parts = None if parts is None or any(map(_IS_ODD, parts)) else parts
-        found += read(_some_of(outline[:end], parts)).links
+        if parts is not None:
+            parts = None if any(map(_IS_ODD, parts)) else [each.lower() for each in parts]
+        first = outline[:end]
+        # A link in capitals is odd. Of the others only the host, which may be in any case.
+        found += read(_some_of(first, parts, first.lower())).links
         found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
 
@@ -137,18 +142,19 @@ def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
     return None if "" in parts else parts
 
 
-def _some_of(outline: bytes, parts: Collection[str] | None) -> str:
-    """Return the tags of an outline that have one of the parts, and perhaps others."""
+def _some_of(outline: bytes, parts: Collection[str] | None, searched: bytes) -> str:
+    """Return the tags of an outline that have a part, as in `searched`, and perhaps others."""
     if parts is None or len(parts) > _MOST_PARTS:
         return outline.decode()
-    lowered, start, chosen = outline.lower(), MARK.encode(), dict[int, int]()
-    for part in (start + b"!", *(each.encode().lower() for each in parts)):
-        at = lowered.find(part)
+    start, chosen = MARK.encode(), dict[int, int]()
+    # ▶ One byte is found in a tenth of the time of three.
+    for part in (_ODD, *(each.encode() for each in parts)):
+        at = searched.find(part)
         while at >= 0:
-            end = lowered.find(start, at + 1)
-            end = len(lowered) if end < 0 else end
-            chosen[lowered.rfind(start, 0, at + len(start))] = end
-            at = lowered.find(part, end)
+            end = searched.find(start, at + 1)
+            end = len(outline) if end < 0 else end
+            chosen[searched.rfind(start, 0, at + len(start))] = end
+            at = searched.find(part, end)
     return b"".join([outline[at : chosen[at]] for at in sorted(chosen)]).decode()
 
 
@@ -163,7 +169,7 @@ class _Collector:
 
     def read(self, text: str, *, xml: bool, within: Collection[str] | None = None) -> None:
         """Add the links of a document, or those within elements of some names."""
-        rows = self.rows
+        rows, usual = self.rows, LinkKind.A
         for tag in start_tags(text, xml=xml):
             if within is not None and tag[0] not in within:
                 continue
@@ -175,7 +181,7 @@ class _Collector:
                     continue
                 self._room -= 1
                 value = entities.in_attribute(href) if "&" in href or "\0" in href else href
-                rows.append((start, LinkKind.A, value, href[:MAX_WRITTEN], content, False))
+                rows.append((start, usual, value, href[:MAX_WRITTEN], content, False))
             elif name == PLACE:
                 continue
             elif name == "/":
@@ -378,10 +384,26 @@ def _element(
     The URLs are not made without a directory. None if another reader must read the page.
     """
     short = len(source) + len(content) < _SHORT
-    return (_of_short if short else _of)(home, name, source, content)
+    told = (_told if short else _told.__wrapped__)(name, source, content)
+    if told is None:
+        return None
+    found, names = told
+    own: list[tuple[LinkKind, _Value, bool]] = []
+    others: list[tuple[LinkKind, str, str]] = []
+    for kind, value, nofollow in found:
+        target = _target(value, home)
+        if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
+            own.append((kind, target, nofollow and kind is LinkKind.A))
+        else:
+            others.append((kind, *target[:2]))
+    return Pointing(tuple(own), tuple(others), names) if own or others or names else ()
 
 
-def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tuple[()] | None:
+@lru_cache(4_096)
+def _told(
+    name: str, source: str, content: str
+) -> tuple[list[tuple[LinkKind, str, bool]], tuple[str, ...]] | None:
+    """Return what an element says: kinds and values of links with rel=nofollow, and its places."""
     if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
         return None
     # ▶ `list[str]()` takes 0.4 us.
@@ -400,24 +422,13 @@ def _of(home: str | None, name: str, source: str, content: str) -> Pointing | tu
         if named not in (None, LinkKind.PRELOAD) and "&" not in rel:
             _KINDS[rel] = named
     places = given.get("id", ""), given.get("name", "") if name == "a" else ""
-    own: list[tuple[LinkKind, _Value, bool]] = []
-    others: list[tuple[LinkKind, str, str]] = []
-    for kind, value, nofollow in found:
-        target = _target(value, home)
-        if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
-            own.append((kind, target, nofollow and kind is LinkKind.A))
-        else:
-            others.append((kind, *target[:2]))
-    names = tuple(map(entities.in_attribute, filter(None, places)))
-    return Pointing(tuple(own), tuple(others), names) if own or others or names else ()
+    return found, tuple(map(entities.in_attribute, filter(None, places)))
 
 
 # The kinds of links by their rel, for the compiled scanner. ▶ The next page, the one before and
 # the canonical one are most elements that are on one page only: each took 10 us in Python.
 _KINDS: dict[str, LinkKind] = {}
 _MOST_RELS = 1_024
-# Most pages of a site begin and end with the same elements.
-_of_short = lru_cache(4_096)(_of)
 
 
 @lru_cache(64)

@@ -50,19 +50,19 @@ PLACE = "#"
 USE = "svg use"
 """The name of a `use` of SVG, if the compiled scanner found it: HTML has an element `use`, too."""
 
-_POINTING = "audio base button embed form frame iframe image img input link meta object source"
+_POINTING = "audio base embed form frame iframe image img input link meta object source"
 _HARD = "template svg math plaintext"  # in these tags mean something else, or there are no more
 # The names of elements that may point to something, or whose content is read apart.
 _RELEVANT = either_case(f"a area {_POINTING} track video {_HARD} {RAW}")
 # Any other element matters if it has one of these.
-_RARE = either_case("background cite id style")
+_RARE = either_case("background cite formaction id style")
 
 # The first letter of the name of an element that is none of these. For nearly every name the
 # first two or three letters decide.
 _IRRELEVANT = rf"""
     (?: [^\W\d_abefilmnopstvxABEFILMNOPSTVX]
     |   [aA] (?![{SPACE}/>rRuU])
-    |   [bB] (?![aAuU])
+    |   [bB] (?![aA])
     |   [eE] (?![mM][bB])
     |   [fF] (?![oOrR])
     |   [iI] (?![fFmMnN])
@@ -158,10 +158,11 @@ _NEXT_RELEVANT = lazy(
         (?P<quote>["']) (?P<value> [^"']*+ ) (?P=quote) {_IN_LINK} [{SPACE}]*+ >
     |   (?P<at>)
         (?: (?! (?:{_RELEVANT}) [{SPACE}/>] ) [a-z][a-z0-9]*+
-            {_beside("background cite id style")} [{SPACE}]++ id
+            {_beside("background cite formaction id style")} [{SPACE}]++ id
         |   [aA] {_beside("href id name style")} [{SPACE}]++ (?: id | name )
         )
-        ="(?P<place> [^"]*+ )" {_beside("background cite href id name style")} [{SPACE}]*+ >
+        ="(?P<place> [^"]*+ )" {_beside("background cite formaction href id name style")}
+        [{SPACE}]*+ >
     |   (?P<name> [a-zA-Z] {NAME} ) {TAG_END_WITH_SLASH}
     |   {MARKUP}
     )
