@@ -20,13 +20,14 @@ from trio_crawler.page.read import read
 
 URL = "https://example.org/a/b"
 HTML = httpx.Headers({"content-type": "text/html; charset=utf-8"})
+ENCODINGS = "utf-8", "windows-1252", "gbk"
 # Separated by lines and by ¦; a blank counts.
 PIECES = (
     r"""
 <¦>¦</¦/>¦"¦'¦=¦ ¦&amp;¦&#x41;¦x¦é¦-->¦<!--¦<!>¦<?x>¦</p>¦<![CDATA[¦]]>¦é=1¦#¦<p¦<a¦<A¦</a>
- href="p"¦ href='#i'¦ href=q¦ HREF="r#é"¦ href=""¦ id="i"¦ id=j¦ ID='k'¦ name="n"
+ href="p"¦ href="p?é"¦ href='#i'¦ href=q¦ HREF="r#é"¦ href=""¦ id="i"¦ id=j¦ ID='k'¦ name="n"
  rel="nofollow"¦ rel="next"¦ class="c"¦ style="a:url(u)"¦ cite=c¦ style="a:b"¦ background=g
- hidden¦ src="s"¦ srcset="m 1x, n 2x"¦ y2="1"¦<img¦<link rel=stylesheet¦<script>¦<script
+ hidden¦ src="s"¦ src="s?é"¦ srcset="m 1x, n 2x"¦ y2="1"¦<img¦<link rel=stylesheet¦<script>¦<script
 <link rel="icon" href="l#f"¦<link rel="prev" title=">" href="l" /
 </script>¦</SCRIPT>¦<style>¦</style>¦@import 'o';¦a{b:url(v)}¦<title>¦</title>¦<textarea>
 </textarea>¦<base¦<area¦<td¦<q¦<form action=f>¦<input¦<iframe¦</iframe>¦ srcdoc=x¦<svg¦</svg>
@@ -38,18 +39,17 @@ PIECES = (
 )
 
 
-def differences(text):
+def differences(text, encoding="utf-8"):
     """Return how the scans and the exact readers differ; None if both scans gave the page up."""
-    found = [
-        _differences(text, each) for each in (scan(text, URL), scan(text.encode(), URL)) if each
-    ]
+    scans = scan(text, URL, encoding), scan(text.encode(), URL, encoding)
+    found = [_differences(text, encoding, each) for each in scans if each]
     return next(filter(any, found), found[0] if found else None)
 
 
-def _differences(text, found):
+def _differences(text, encoding, found):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(accelerator, "tags", None)
-        exact, exact_places = read_links(text, URL), read_targets(text)
+        exact, exact_places = read_links(text, URL, encoding=encoding), read_targets(text)
     ours = Pointed({LinkKind.A: dict(found.links), **found.others.kinds}, found.others.malformed)
     merge(ours.kinds[LinkKind.A], found.nofollow.items())
     nofollow = [each for each in exact.links if each.nofollow and each.kind is LinkKind.A]
@@ -74,9 +74,16 @@ def flat(pointed):
 
 @pytest.mark.slow
 @examples(1_500)
-@given(st.lists(st.sampled_from([*PIECES, "\n"]), max_size=40))
-def test_the_scan_finds_what_the_exact_readers_find(pieces):
-    assert differences("".join(pieces)) in (None, (set(), set(), frozenset()))
+@given(st.lists(st.sampled_from([*PIECES, "\n"]), max_size=40), st.sampled_from(ENCODINGS))
+def test_the_scan_finds_what_the_exact_readers_find(pieces, encoding):
+    assert differences("".join(pieces), encoding) in (None, (set(), set(), frozenset()))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_query_is_in_the_encoding_of_its_page(encoding):
+    hrefs = ("é?é", "x?é#é", "é", "x?y", "//é.test/?é")
+    text = "".join(f"<a href='{each}'><img src='{each}'>" for each in hrefs)
+    assert differences(text, encoding) == (set(), set(), frozenset())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import for_each
@@ -23,10 +24,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def scanned(text: str, max_links: int = 100_000) -> read.ParsedHtml | None:
-    return read.scan_html(text.encode(), scanner_fuzz.URL, "windows-1252", max_links)
+    return read.scan_html(text.encode(), scanner_fuzz.URL, "utf-8", max_links)
 
 
-def scan(text: str, decode: object = str) -> object:
+def scan(text: str, decode: object = str) -> Any:
     assert accelerator.scan is not None
     return accelerator.scan(text.encode(), decode, 100_000)  # type: ignore[arg-type]
 
@@ -45,9 +46,7 @@ def scan(text: str, decode: object = str) -> object:
     ],
 )
 def test_the_hrefs_are_distinct_decoded_and_without_fragments(text, hrefs):
-    page = scanned(text)
-    assert page is not None
-    assert page.hrefs == list(hrefs)
+    assert scan(text, read._decoded)[1] == list(hrefs)
 
 
 @for_each(
@@ -65,10 +64,8 @@ def test_the_hrefs_are_distinct_decoded_and_without_fragments(text, hrefs):
     ids=lambda text: text[:30],
 )
 def test_a_page_need_not_be_tidy(text):
-    page = scanned(text)
-    assert page is not None
-    assert page == scanner_fuzz.in_python(text)
-    assert page.hrefs == ["x"]
+    assert scanner_fuzz.difference(text) == ""
+    assert scanner_fuzz.in_python(text).hrefs == ["x"]
 
 
 @for_each(

@@ -235,12 +235,14 @@ def joining(home: str, encoding: str) -> tuple[Any, ...]:
 
     `home` is the directory of a page, and `encoding` that of the page.
     """
-    if encoding not in charset.AS_UTF_8 or not home.startswith(WEB):
+    if not home.startswith(WEB):
         return ()
     root = home.index("/", _AFTER_SCHEME) + 1
     known: dict[str, str] = {}
     cache = known, _shared, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
-    return home, root, *cache, _resolve_other, MAX_CHARACTERS
+    usual = encoding in charset.AS_UTF_8
+    other = _resolve_other if usual else partial(normalise_in, encoding)
+    return home, root, *cache, other, MAX_CHARACTERS
 
 
 def in_directory(href: str, home: str) -> str:

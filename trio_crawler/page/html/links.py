@@ -440,6 +440,9 @@ def _elements(home: str) -> dict[bytes, Any]:
 def _target(value: str, home: str | None) -> _Value:
     if home is None or len(value) > _SHORT or value.lstrip(urls.STRIPPED)[:1] in ("", "?", "#"):
         return value
+    if "?" in value and not value.isascii():
+        # The query depends on the encoding of the page.
+        return value
     try:
         return urls.in_directory(value, home), link_targets.fragment_of(value), False
     except ValueError:
