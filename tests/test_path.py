@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from bench.path import measured
 
 
+@pytest.mark.merge
 def test_a_url_takes_at_most_75_calls_in_15_files():
     found = measured()
     assert ("crawler.py", "Crawler.fetch") in found.functions

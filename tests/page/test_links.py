@@ -300,11 +300,11 @@ def test_what_is_beyond_the_most_links_is_counted():
     assert (len(found.links), found.beyond) == (3, 3)
 
 
-def test_a_page_of_100_000_candidates_is_read_to_the_last():
-    body = "<img srcset='" + ",".join(f"i{n}.png {n + 1}w" for n in range(100_000)) + "'>"
+def test_a_page_of_40_000_candidates_is_read_to_the_last():
+    body = "<img srcset='" + ",".join(f"i{n}.png {n + 1}w" for n in range(40_000)) + "'>"
     found = links(body)
-    assert len(found) == 100_000
-    assert found[-1].url == "http://e.test/a/i99999.png"
+    assert len(found) == 40_000
+    assert found[-1].url == "http://e.test/a/i39999.png"
 
 
 def test_different_urls_of_a_page_have_at_most_4_mib():
