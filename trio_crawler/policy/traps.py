@@ -91,9 +91,10 @@ class Traps(msgspec.Struct, frozen=True):
     distances back and forth, counts as a tenth of `barren`, as for a calendar by `?day=5`.
     A parameter of a query is rejected after `barren_query` pages in a row with it that brought
     neither new text nor new links, such as a filter whose articles are all known, or after 8 if
-    its values are URLs, such as `login?next=/a`; and not before there are twice as many in a row
-    as brought something. One of 50 such URLs is still fetched, and the parameter is followed again
-    as soon as one brings something. Two URLs of each pattern are always fetched.
+    its values are URLs, such as `login?next=/a`. If it has brought something on many pages, it is
+    rejected after twice as many that bring nothing. One of 50 such URLs is still fetched, and the
+    parameter is followed again as soon as one brings something. Two URLs of each pattern are
+    always fetched.
     A pattern is also rejected after `per_pattern` URLs, and a host after `per_host` URLs on all of
     its ports. The links of pages with the same body are followed in `copies` directories.
 

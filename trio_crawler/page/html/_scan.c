@@ -46,7 +46,7 @@ static const char *const NAME[NAMES] = {
 typedef struct {
     Span name, href, rel, id, anchor; /* anchor: the attribute "name" */
     int empty;                        /* it ends in "/>" */
-    int rare;                         /* it has a cite, a background, a formaction, or a style that may have a URL */
+    int rare; /* it has a cite, a background, a formaction, or a style that may have a URL */
     const byte *attributes_end;
 } Tag;
 

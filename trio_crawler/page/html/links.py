@@ -147,7 +147,7 @@ def _some_of(outline: bytes, parts: Collection[str] | None, searched: bytes) -> 
     if parts is None or len(parts) > _MOST_PARTS:
         return outline.decode()
     start, chosen = MARK.encode(), dict[int, int]()
-    # ▶ One byte is found in a tenth of the time of three.
+    # ▶ The mark is one byte, which is found in a fiftieth of the time of several.
     for part in (_ODD, *(each.encode() for each in parts)):
         at = searched.find(part)
         while at >= 0:
@@ -403,7 +403,10 @@ def _element(
 def _told(
     name: str, source: str, content: str
 ) -> tuple[list[tuple[LinkKind, str, bool]], tuple[str, ...]] | None:
-    """Return what an element says: kinds and values of links with rel=nofollow, and its places."""
+    """Return what an element says, whatever its page; None if another reader must read the page.
+
+    That is the kind and the value of each link, and whether it has rel=nofollow; and its places.
+    """
     if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
         return None
     # ▶ `list[str]()` takes 0.4 us.
