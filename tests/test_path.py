@@ -6,6 +6,7 @@ import pytest
 from bench.path import measured
 
 
+@pytest.mark.slow
 @pytest.mark.merge
 def test_a_url_takes_at_most_75_calls_in_15_files():
     found = measured()

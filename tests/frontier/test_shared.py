@@ -234,6 +234,7 @@ def has_too_much(frontier: SharedFrontier) -> bool:
     return not frontier.jobs.idle and frontier.hosts.ready > 0 and len(held) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.merge
 @pytest.mark.parametrize(
     ("sizes", "per_host", "delayed"),

@@ -101,6 +101,7 @@ def test_the_links_of_many_pages_come_back_in_their_order(pages: list[list[int]]
     assert found == [(page.url, page.links) for page in made if page.links]
 
 
+@pytest.mark.slow
 @pytest.mark.merge
 def test_a_url_and_fifty_links_take_less_than_250_bytes() -> None:
     urls = [f"{HOME}section-{n % 40}/page-{n}.html" for n in range(10_000)]
