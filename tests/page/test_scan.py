@@ -31,7 +31,7 @@ PIECES = (
 <link rel="icon" href="l#f"¦<link rel="prev" title=">" href="l" /
 </script>¦</SCRIPT>¦<style>¦</style>¦@import 'o';¦a{b:url(v)}¦<title>¦</title>¦<textarea>
 </textarea>¦<base¦<area¦<td¦<q¦<form action=f>¦<input¦<iframe¦</iframe>¦ srcdoc=x¦<svg¦</svg>
-<path¦<circle¦<template>¦</template>¦<math>¦<plaintext>
+<button¦ formaction=f¦ FORMACTION="g"¦<path¦<circle¦<template>¦</template>¦<math>¦<plaintext>
 <meta http-equiv="refresh" content="1;url=w">¦<meta property="og:url" content="t">
 """.strip("\n")
     .replace("\n", "¦")

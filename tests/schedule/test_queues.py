@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trio_crawler.model import Job
 from trio_crawler.policy.settings import breadth_first, by_sitemap, depth_first
-from trio_crawler.schedule.queues import FifoQueue, PriorityQueue, Queue, make_queue
+from trio_crawler.schedule.queues import FifoQueue, PriorityQueue, Queue, make_queue, parameters
 
 
 def job(name: str, depth: int = 0, priority: float | None = None) -> Job:
@@ -82,6 +82,14 @@ def test_a_ranked_line_gives_what_sorting_gives(steps):
             waiting.remove(first)
             assert jobs.pop() is first
         assert len(jobs) == len(waiting)
+
+
+def test_the_jobs_of_a_queue_that_gets_ranks_come_out_with_those_of_the_rank_0():
+    plain = filled(FifoQueue(), job("a"), job("b"))
+    jobs = PriorityQueue(parameters, FifoQueue, plain)
+    filled(jobs, job("?c"), job("d"))
+    assert len(jobs) == 4
+    assert come_out(jobs) == ["a", "b", "d", "c"]
 
 
 def test_a_fifo_takes_no_more_memory_the_longer_it_is_used():

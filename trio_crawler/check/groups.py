@@ -23,8 +23,6 @@ _MANY = 10
 """The pages that make a target one of a template."""
 _MAX_TEXT = 60
 _WORST = 3
-# ▶ Python 3.11 takes 0.05 us to find a member of an enumeration, 0.02 for the rest of `bad_url`.
-_MISSING = Defect.MISSING_FRAGMENT
 
 _Group = tuple[str | None, list[Finding]]
 
@@ -57,7 +55,7 @@ def _pattern(stem: str, url: str) -> str:
 
 def bad_url(finding: Finding) -> str:
     """Return what is wrong: the place in a page that is there, else the page."""
-    return finding.target if finding.code == _MISSING else finding.url
+    return finding.target if finding.code == Defect.MISSING_FRAGMENT else finding.url
 
 
 def bad_urls(found: Iterable[Finding]) -> int:

@@ -37,7 +37,7 @@ from trio_crawler.schedule.host_heap import HostHeap
 from trio_crawler.schedule.host_state import State
 from trio_crawler.schedule.origin import RUN, Host, Origin, Server, Share, Turns
 from trio_crawler.schedule.origins import Failures, Names, Origins
-from trio_crawler.schedule.queues import PlainFirst, Queue, make_queue
+from trio_crawler.schedule.queues import PriorityQueue, Queue, make_queue, parameters
 from trio_crawler.settlement import (
     Learned,
     ProbeAnswered,
@@ -132,9 +132,10 @@ class HostScheduler:
         if not origin.ticket:
             self._place(origin, now)
         if new:
-            if "?" in job.url and self._plain_first and not isinstance(origin.queue, PlainFirst):
-                origin.queue = PlainFirst(origin.queue, self._make_queue)
-            origin.queue.put(job)
+            queue = origin.queue
+            if "?" in job.url and self._plain_first and not isinstance(queue, PriorityQueue):
+                queue = origin.queue = PriorityQueue(parameters, self._make_queue, queue)
+            queue.put(job)
 
     def disallows(self, url: str) -> bool:
         """Whether the robots.txt of a normalised URL forbids it, as far as that is known."""

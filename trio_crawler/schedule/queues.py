@@ -80,19 +80,22 @@ class FifoQueue:
 class PriorityQueue:
     """A queue in the order of ranks, with a queue of `make` for each rank of the jobs in it.
 
-    If such a queue raises an exception, no job was added, removed or lost.
+    It begins with the jobs of `first`, which all have the rank 0. If a queue raises an exception,
+    no job was added, removed or lost.
     """
 
     __slots__ = ("_by_rank", "_count", "_emptied", "_make", "_order", "_ranks")
 
-    def __init__(self, order: Order, make: Callable[[], Queue] = FifoQueue) -> None:
+    def __init__(
+        self, order: Order, make: Callable[[], Queue] = FifoQueue, first: Queue | None = None
+    ) -> None:
         self._order = order
         self._make = make
-        self._by_rank: dict[Any, Queue] = {}
+        self._by_rank: dict[Any, Queue] = {0: first} if first else {}
         # A heap.
-        self._ranks: list[Any] = []
+        self._ranks: list[Any] = [*self._by_rank]
         self._emptied: list[Queue] = []
-        self._count = 0
+        self._count = len(first) if first else 0
 
     def __len__(self) -> int:
         return self._count
@@ -137,37 +140,15 @@ _goes_on = re.compile(r"\?[^=&;?]+=[0-9]+$").search
 
 
 def parameters(job: Job) -> int:
-    """Return the number of parameters of a URL with a query, at most 3; 0 for a number alone."""
-    url = job.url
-    return 0 if _goes_on(url) else min(1 + url.count("&") + url.count(";"), 3)
+    """Return the number of parameters in the URL of a job, at most 3; 0 for one number alone.
 
-
-class PlainFirst:
-    """A queue of the URLs without a query, and then of those with one, by `parameters`.
-
-    Filters, orders and views of the same things have queries: most of what is new has none, and a
-    list with fewer filters shows all that one with more shows.
+    Filters, orders and views of the same things have parameters: most of what is new has none, and
+    a list with fewer filters shows all that one with more shows.
     """
-
-    __slots__ = ("_asked", "_plain")
-
-    def __init__(self, plain: Queue, make: Callable[[], Queue]) -> None:
-        self._plain, self._asked = plain, PriorityQueue(parameters, make)
-
-    def __len__(self) -> int:
-        return len(self._plain) + len(self._asked)
-
-    def put(self, job: Job) -> None:
-        """Add a job."""
-        (self._asked if "?" in job.url and parameters(job) else self._plain).put(job)
-
-    def peek(self) -> Job:
-        """Return the next job; the queue must not be empty."""
-        return (self._plain or self._asked).peek()
-
-    def pop(self) -> Job:
-        """Remove and return the next job; the queue must not be empty."""
-        return (self._plain or self._asked).pop()
+    url = job.url
+    if "?" not in url or _goes_on(url):
+        return 0
+    return min(1 + url.count("&") + url.count(";"), 3)
 
 
 class LevelGate:
