@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <string.h>
 
-#define MAX_TAGS 500000   /* the reader in Python reads no more, and says so */
+#define MAX_TAGS 500000   /* the reader in Python reads no more, and says so; no page has more rows */
 #define SLICE 4096        /* links, after which other threads may run: some 1.5 ms */
 #define LET_OTHERS_RUN { Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS }
 #define SHOWN (16 * 1024) /* bytes after a link in which its text is searched for, and more */
@@ -25,11 +25,6 @@ typedef unsigned char byte;
 typedef struct {
     const byte *start, *end; /* start is NULL if there is none */
 } Span;
-
-typedef struct {
-    Span source;
-    byte nofollow, encoded; /* encoded: it contains "&" or NUL, and its fragment is not cut */
-} Link;
 
 /* The relevant elements: those of raw text, and then those in which a tag may mean another thing. */
 typedef enum {
@@ -51,9 +46,10 @@ typedef struct {
 } Tag;
 
 typedef struct {
-    int name; /* an index of TOLD, or IRRELEVANT */
+    short name;      /* an index of TOLD, or IRRELEVANT */
+    signed char odd; /* 1 if it may be written otherwise than its URL ends, -1 if it has none */
+    byte nofollow;   /* if only links are read */
     const byte *start, *begin, *end, *content, *content_end, *shown_end; /* of an `a`: its text's */
-    int odd; /* 1 if it may be written otherwise than its URL ends, -1 if it has none */
 } Row;
 
 /* What `tags` returns as names: a usual link, a place, a `use` of SVG, and the elements of HTML that may
@@ -76,13 +72,15 @@ static const char *const SHAPES[] = {
     "mpadded", "mphantom", "menclose", "merror", "mmultiscripts", "semantics", "annotation", NULL,
 };
 
+/* What is read of a page: all that may point somewhere and the places; the elements of TOLD but for `a`; or
+ * only the `a` and `area`. */
+typedef enum { ALL, ELEMENTS, LINKS } Part;
+
 typedef struct {
     const byte *start, *end;
-    int lean;       /* only elements of TOLD matter, and no `a` and no place */
+    Part part;
     int given_up;
-    Name context;   /* the element that must end before the next relevant tag */
-    Py_ssize_t tags, count, room, max_links;
-    Link *links;
+    Py_ssize_t tags, count, room, most; /* with so many rows it is given up */
     Row *rows;
     Span base, title;
 } Page;
@@ -169,11 +167,12 @@ static int may_point(Span style)
 
 /* Return where a usual tag ends that does not matter and whose name begins at `at`; NULL if it has
  * to be read. */
-static const byte *usual_end(const byte *at, const byte *end, int closing, int lean)
+static const byte *usual_end(const byte *at, const byte *end, int closing, Part part)
 {
     Span name = {at, at};
     while (name.end < end && !IS(*name.end, NAME_END)) name.end++;
-    if (!closing && may_matter(name) && (lean ? name.end - at > 1 : identify(name) != OTHER)) return NULL;
+    if (!closing && may_matter(name) &&
+        (part == ELEMENTS ? name.end - at > 1 : identify(name) != OTHER)) return NULL;
     for (at = name.end;;) {
         const byte *attribute = at;
         while (at < end && !IS(*at, GREATER | EQUALS)) at++;
@@ -318,61 +317,6 @@ static int is_nofollow(Page *page, Span rel)
     return 0;
 }
 
-static void add_link(Page *page, const Tag *tag)
-{
-    Link link = {.source = tag->href, .nofollow = is_nofollow(page, tag->rel)};
-    const byte *at = tag->href.start;
-    while (at < tag->href.end && *at != '#' && *at != '&' && *at) at++;
-    link.encoded = at < tag->href.end && *at != '#';
-    if (at < tag->href.end && *at == '#')
-        /* The "#" stays after white space, which would be stripped as the end of the URL. */
-        link.source.end = at > tag->href.start && at[-1] <= ' ' ? at + 1 : at;
-    if (page->count == page->room) {
-        Py_ssize_t room = page->room ? page->room * 2 : 256;
-        Link *links = PyMem_RawRealloc(page->links, room * sizeof(Link));
-        if (links == NULL) {
-            page->given_up = 1;
-            return;
-        }
-        page->links = links;
-        page->room = room;
-    }
-    page->links[page->count++] = link;
-    page->given_up |= page->count >= page->max_links;
-}
-
-static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, const byte *at);
-static const byte *template_end(Page *page, const byte *at);
-
-/* Use a tag that ends at `at`; return where the next text begins. */
-static const byte *use_tag(Page *page, const Tag *tag, int closing, const byte *at)
-{
-    if (closing && page->context == OTHER) return at;
-    Name name = identify(tag->name);
-    if (closing || name == OTHER) {
-        page->tags += page->context != OTHER;
-        if (name == page->context) page->context = OTHER;
-        return at;
-    }
-    page->tags++;
-    page->given_up |= page->context != OTHER;
-    if (name >= TEMPLATE) {
-        Page hidden = {.end = page->end, .given_up = 1}; /* it takes no row */
-        const byte *after = name == TEMPLATE ? template_end(page, at) : tell_foreign(&hidden, tag, at, at);
-        page->given_up |= name == PLAINTEXT || (name == TEMPLATE && after == NULL);
-        if (after != NULL) at = after;
-        else if (!tag->empty) page->context = name;
-    } else if (name >= TITLE) {
-        const byte *content = at;
-        at = raw_text_end(page, name, content);
-        if (name == TITLE && page->title.start == NULL) page->title = (Span){content, at};
-    } else if (tag->href.start != NULL) {
-        if (name != BASE) add_link(page, tag);
-        else if (page->base.start == NULL) page->base = tag->href;
-    }
-    return at;
-}
-
 /* Return the next "<", or NULL; `next` is what follows it, `closing` whether it begins an end tag. */
 static const byte *next_less(const byte *at, const byte *end, byte *next, int *closing)
 {
@@ -380,33 +324,6 @@ static const byte *next_less(const byte *at, const byte *end, byte *next, int *c
     *next = less != NULL && less + 1 < end ? less[1] : 0;
     *closing = *next == '/' && less + 2 < end && is_letter(less[2]);
     return less;
-}
-
-/* Find the links of a page; this needs no lock. */
-static void read_page(Page *page)
-{
-    const byte *at = page->start, *end = page->end;
-    while (at != NULL && !page->given_up) {
-        byte next;
-        int closing;
-        const byte *less = next_less(at, end, &next, &closing);
-        if (less == NULL) break;
-        if (closing || is_letter(next)) {
-            Tag tag;
-            at = page->context != OTHER ? NULL : usual_end(less + 1 + closing, end, closing, 0);
-            if (at != NULL) continue;
-            at = read_tag(less + 1 + closing, end, &tag);
-            if (at != NULL) at = use_tag(page, &tag, closing, at);
-        } else if (next == '!' || next == '?' || next == '/') {
-            page->tags++;
-            at = markup_end(less, end);
-            page->given_up |= page->context != OTHER && !begins(less, end, "<!--");
-        } else {
-            at = less + 1;
-        }
-        page->given_up |= page->tags >= MAX_TAGS;
-    }
-    page->given_up |= page->context != OTHER;
 }
 
 static void add_row(Page *page, Row row)
@@ -423,7 +340,7 @@ static void add_row(Page *page, Row row)
         page->room = room;
     }
     page->rows[page->count++] = row;
-    page->given_up |= page->count >= MAX_TAGS;
+    page->given_up |= page->count >= page->most;
 }
 
 static int index_in(const char *const *words, Span name)
@@ -443,16 +360,17 @@ static int contains(Span text, const char *characters)
 
 static void add_place(Page *page, const byte *start, Span value, const byte *content)
 {
-    if (value.start < value.end)
-        add_row(page, (Row){PLACE, start, value.start, value.end, content, content, content, 0});
+    if (value.start < value.end && page->part != LINKS)
+        add_row(page, (Row){PLACE, 0, 0, start, value.start, value.end, content, content, content});
 }
 
-/* Add what a plain SVG or MathML points to, and its places; return where it ends, NULL if it is not plain. */
+/* Add what a plain SVG or MathML points to, and its places; return where it ends, NULL if it is not plain: it
+ * may contain more if only the links of HTML matter. */
 static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, const byte *at)
 {
     const byte *end = page->end, *content = at;
     const char *name = NAME[identify(root->name)];
-    int has_use = 0, is_svg = *name == 's';
+    int has_use = 0, is_svg = *name == 's', links = page->part == LINKS;
     if (root->rare) return NULL;
     add_place(page, start, root->id, at);
     if (root->empty) return at;
@@ -463,20 +381,21 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
         at += 1 + closing;
         if (begins(at, end, "!--") && (at = markup_end(less, end)) != NULL) continue;
         if (at == NULL || at >= end || !is_letter(*at) || (at = read_tag(at, end, &tag)) == NULL) return NULL;
-        if (tag.rare) return NULL;
+        if (tag.rare && !links) return NULL;
         if (closing && is_word(tag.name, name)) {
-            if (has_use) add_row(page, (Row){AROUND, less, less, less, at, at, at, 0});
+            if (has_use) add_row(page, (Row){AROUND, 0, 0, less, less, less, at, at, at});
             return at;
         }
-        if (is_svg && is_word(tag.name, "use")) {
+        if (is_svg && !links && is_word(tag.name, "use")) {
             if (closing) continue;
             if (!has_use++)
-                add_row(page, (Row){AROUND, start, start, start, content, content, content, 0});
-            add_row(page, (Row){USE, less, tag.name.end, tag.attributes_end, at, at, at, 0});
+                add_row(page, (Row){AROUND, 0, 0, start, start, start, content, content, content});
+            add_row(page, (Row){USE, 0, 0, less, tag.name.end, tag.attributes_end, at, at, at});
             continue;
         }
         int is_style = is_word(tag.name, "style");
-        if (index_in(SHAPES, tag.name) == IRRELEVANT && !find(tag.name.start, tag.name.end, ':')) return NULL;
+        if (index_in(SHAPES, tag.name) == IRRELEVANT && (links ? identify(tag.name) != OTHER :
+            !find(tag.name.start, tag.name.end, ':'))) return NULL;
         const char *of_html = is_style ? "style" : is_word(tag.name, "title") ? "title" : "desc";
         if (!closing && is_word(tag.name, of_html)) {
             const byte *next = is_svg ? find(at, end, '<') : NULL;
@@ -491,7 +410,7 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
 /* Return where a `template` ends, whose content is hidden; NULL if there is more than plain SVG in it. */
 static const byte *template_end(Page *page, const byte *at)
 {
-    Page hidden = {.end = page->end, .given_up = 1}; /* it takes no row */
+    Page hidden = {.end = page->end, .part = page->part, .given_up = 1}; /* it takes no row */
     for (int depth = 1; depth > 0 && at != NULL;) {
         byte next;
         int closing;
@@ -518,11 +437,18 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         add_place(page, start, tag->id, at);
         return at;
     }
-    Row row = {index_in(TOLD + POINTING, tag->name), start, tag->name.end, tag->attributes_end,
-               at, at, at, 0};
+    page->tags++;
+    Name name = identify(tag->name);
+    if (page->part == LINKS && (name == A || name == AREA)) {
+        if (tag->href.start != NULL)
+            add_row(page, (Row){.name = USUAL, .nofollow = is_nofollow(page, tag->rel),
+                                .begin = tag->href.start, .end = tag->href.end});
+        return at;
+    }
+    Row row = {index_in(TOLD + POINTING, tag->name), 0, 0, start, tag->name.end, tag->attributes_end,
+               at, at, at};
     int is_a = row.name == 0;
     if (row.name != IRRELEVANT) row.name += POINTING;
-    Name name = identify(tag->name);
     if (name == BASE && page->base.start == NULL) page->base = tag->href;
     if (name == SVG || name == MATH) {
         at = tell_foreign(page, tag, start, at);
@@ -531,7 +457,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         if (at != NULL) add_place(page, start, tag->id, at);
     } else if (is_a && !tag->rare && !contains(tag->rel, "wW&")) {
         if (tag->href.start != NULL)
-            add_row(page, (Row){USUAL, start, tag->href.start, tag->href.end, at, at, at, 0});
+            add_row(page, (Row){USUAL, 0, 0, start, tag->href.start, tag->href.end, at, at, at});
         add_place(page, start, tag->id, at);
         add_place(page, start, tag->anchor, at);
     } else if (row.name == IRRELEVANT && !tag->rare) {
@@ -539,7 +465,7 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
     } else {
         if (name >= TITLE && name <= NOFRAMES) row.content_end = at = raw_text_end(page, name, at);
         if (name == TITLE && page->title.start == NULL) page->title = (Span){row.content, at};
-        add_row(page, row);
+        if (page->part != LINKS) add_row(page, row);
     }
     page->given_up |= at == NULL;
     return at;
@@ -561,19 +487,25 @@ static void read_tags(Page *page)
             Tag tag;
             Py_ssize_t count = page->count;
             at = less + 1 + closing;
-            at = page->lean ? usual_end(at, end, closing, 1) : bare_end(at, end, closing);
+            at = page->part == ALL ? bare_end(at, end, closing) : usual_end(at, end, closing, page->part);
             if (at != NULL) continue;
             at = read_tag(less + 1 + closing, end, &tag);
-            int is_a = at != NULL && tag.name.end - tag.name.start == 1 && (*tag.name.start | 0x20) == 'a';
+            tag.rare &= page->part != LINKS;
+            int is_a = page->part == ALL && at != NULL &&
+                       tag.name.end - tag.name.start == 1 && (*tag.name.start | 0x20) == 'a';
             const byte *after = at;
             if (at != NULL && !closing) at = tell_tag(page, &tag, less, at);
             int is_row = page->count > count && page->rows[count].name != PLACE;
             /* The tag that ends a text belongs to it, unless it is a row itself. */
             if (is_a && open >= 0 && !is_row) page->rows[open].shown_end = after;
             if (is_a) open = is_row ? count : -1;
+        } else if (next == '!' || next == '?' || next == '/') {
+            page->tags++;
+            at = markup_end(less, end);
         } else
-            at = next == '!' || next == '?' || next == '/' ? markup_end(less, end) : less + 1;
+            at = less + 1;
         if (open >= 0 && at == NULL) page->rows[open].shown_end = end;
+        page->given_up |= page->tags >= MAX_TAGS;
     }
 }
 
@@ -603,8 +535,8 @@ static PyObject *substring(PyObject *text, const Page *page, Span span)
     return PyUnicode_Substring(text, span.start - page->start, span.end - page->start);
 }
 
-/* Read a page by `reader`; return whether its bytes could be had, and where they are, if made. */
-static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **bytes)
+/* Read a page; return whether its bytes could be had, and where they are, if made. */
+static int read_text(PyObject *text, Page *page, byte **bytes)
 {
 #if PY_VERSION_HEX < 0x030C0000
     if (PyUnicode_READY(text) < 0) return 0;
@@ -616,7 +548,7 @@ static int read_text(PyObject *text, Page *page, void (*reader)(Page *), byte **
     page->start = kind == PyUnicode_1BYTE_KIND ? data : (*bytes = narrowed(data, kind, length));
     if (page->start != NULL) {
         page->end = page->start + length;
-        reader(page);
+        read_tags(page);
     }
     if (state != NULL) PyEval_RestoreThread(state);
     if (page->start == NULL) PyErr_NoMemory();
@@ -697,7 +629,7 @@ static PyObject *rows_of(PyObject *text, const Page *page)
     PyObject *rows = PyList_New(0), *told[sizeof TOLD / sizeof *TOLD] = {NULL};
     for (Py_ssize_t each = 0; rows != NULL && each < page->count; each++) {
         const Row *row = &page->rows[each];
-        if (row->name == AROUND || (page->lean && row->name <= PLACE)) continue;
+        if (row->name == AROUND || (page->part == ELEMENTS && row->name <= PLACE)) continue;
         PyObject *name = name_of(text, page, row, told);
         const byte *zero = page->start;
         PyObject *tuple = name == NULL ? NULL : Py_BuildValue(
@@ -781,10 +713,12 @@ static PyObject *outline_of(const Page *page)
 static PyObject *tags(PyObject *module, PyObject *args)
 {
     PyObject *text, *result = NULL;
-    Page page = {0};
+    Page page = {.most = MAX_TAGS};
     byte *bytes = NULL;
-    if (!PyArg_ParseTuple(args, "U|p:tags", &text, &page.lean)) return NULL;
-    if (read_text(text, &page, read_tags, &bytes))
+    int lean = 0;
+    if (!PyArg_ParseTuple(args, "U|p:tags", &text, &lean)) return NULL;
+    page.part = lean ? ELEMENTS : ALL;
+    if (read_text(text, &page, &bytes))
         result = page.given_up ? Py_NewRef(Py_None) : rows_of(text, &page);
     PyMem_RawFree(page.rows);
     PyMem_RawFree(bytes);
@@ -920,10 +854,15 @@ static PyObject *list_links(const Page *page, int nofollow, PyObject *decode, Di
 {
     PyObject *links = PyDict_New();
     for (Py_ssize_t each = 0; links != NULL && each < page->count; each++) {
-        const Link *link = &page->links[each];
-        if (link->nofollow != nofollow) continue;
-        PyObject *item = substring(NULL, page, link->source);
-        if (item != NULL && link->encoded) Py_SETREF(item, PyObject_CallOneArg(decode, item));
+        const Row *row = &page->rows[each];
+        if (row->nofollow != nofollow) continue;
+        const byte *at = row->begin, *end = row->end;
+        while (at < end && *at != '#' && *at != '&' && *at) at++;
+        int encoded = at < end && *at != '#'; /* its fragment is not cut */
+        /* The "#" stays after white space, which would be stripped as the end of the URL. */
+        if (!encoded) end = at < end && at > row->begin && at[-1] <= ' ' ? at + 1 : at;
+        PyObject *item = substring(NULL, page, (Span){row->begin, end});
+        if (item != NULL && encoded) Py_SETREF(item, PyObject_CallOneArg(decode, item));
         if (item != NULL && to != NULL) {
             PyObject *url = any_url_of(item, to);
             if (url != NULL && (to->room -= PyObject_Size(url)) < 0) {
@@ -959,21 +898,22 @@ static PyObject *scan(PyObject *module, PyObject *args)
 {
     Py_buffer body;
     PyObject *decode, *result = NULL;
-    Page page = {0};
+    Page page = {.part = LINKS};
     Directory to = {0};
-    if (!PyArg_ParseTuple(args, "y*On|UUnO!O!nnOn:scan", &body, &decode, &page.max_links,
+    if (!PyArg_ParseTuple(args, "y*On|UUnO!O!nnOn:scan", &body, &decode, &page.most,
                           &to.own, &to.home, &to.root, &PyDict_Type, &to.known,
                           &PyDict_Type, &to.shared, &to.longest, &to.most, &to.other,
                           &to.room)) return NULL;
     page.start = body.buf;
     page.end = page.start + body.len;
+    if (page.most > MAX_TAGS) page.most = MAX_TAGS;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
     page.given_up = !is_utf_8(page.start, page.end);
-    read_page(&page);
+    read_tags(&page);
     if (state != NULL) PyEval_RestoreThread(state);
     int joins = to.other != NULL && page.base.start == NULL && PyUnicode_IS_COMPACT_ASCII(to.home);
     result = page.given_up ? Py_NewRef(Py_None) : result_of(&page, decode, joins ? &to : NULL);
-    PyMem_RawFree(page.links);
+    PyMem_RawFree(page.rows);
     PyBuffer_Release(&body);
     return result;
 }
@@ -1180,7 +1120,7 @@ static PyObject *targets(PyObject *module, PyObject *args)
                           &PyDict_Type, &all.elements, &PyDict_Type, &all.rels, &to.own, &to.home,
                           &to.root, &PyDict_Type, &to.known, &PyDict_Type, &to.shared, &to.longest,
                           &to.most, &to.other, &to.room)) return NULL;
-    Page page = {.start = body.buf};
+    Page page = {.start = body.buf, .most = MAX_TAGS};
     page.end = page.start + body.len;
     PyThreadState *state = body.len > LARGE ? PyEval_SaveThread() : NULL;
     page.given_up = find(page.start, page.end, '\0') != NULL || !is_utf_8(page.start, page.end);
