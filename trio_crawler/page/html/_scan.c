@@ -998,17 +998,24 @@ static int add_rel(const Row *row, int is_a, Pointing *all, Directory *to)
     return done;
 }
 
-/* Add what an element points to; return 1, 0 if some of it depends on the page, -1 if that fails. */
-static int add_element(PyObject *element, PyObject *kinds)
+/* Add what an element points to, and its places; return 1, 0 if some of it depends on the page, -1 if that
+ * fails. */
+static int add_element(PyObject *element, Pointing *all, Directory *to)
 {
     PyObject *own = PyTuple_GET_ITEM(element, 0), *others = PyTuple_GET_ITEM(element, 1);
+    PyObject *places = PyTuple_GET_ITEM(element, 2);
     int done = 0;
     for (Py_ssize_t each = 0; done >= 0 && each < PyTuple_GET_SIZE(others); each++) {
-        PyObject *other = PyTuple_GET_ITEM(others, each), *urls = of_kind(kinds, PyTuple_GET_ITEM(other, 0));
+        PyObject *other = PyTuple_GET_ITEM(others, each);
+        PyObject *urls = of_kind(all->kinds, PyTuple_GET_ITEM(other, 0));
         done = urls == NULL ? -1 : mention(urls, PyTuple_GET_ITEM(other, 1), PyTuple_GET_ITEM(other, 2));
         Py_XDECREF(urls);
     }
-    return done < 0 ? -1 : !PyTuple_GET_SIZE(own) && !PyTuple_GET_SIZE(PyTuple_GET_ITEM(element, 2));
+    for (Py_ssize_t each = 0; done >= 0 && each < PyTuple_GET_SIZE(places); each++)
+        done = PySet_Add(all->places, PyTuple_GET_ITEM(places, each));
+    /* Where there is no home, there may be a base. */
+    if (to->home != NULL && !PyTuple_GET_SIZE(own) && !PyTuple_GET_SIZE(others)) to->odd = -1;
+    return done < 0 ? -1 : !PyTuple_GET_SIZE(own);
 }
 
 /* Return what an element points to, None if another reader must read the page. */
@@ -1065,11 +1072,10 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
         for (const byte *at = row->begin; at < row->end; at++) to->odd |= IS(*at, ODD);
         key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
-        int has_none = value == Py_None || (value != NULL && PyTuple_GET_SIZE(value) == 0);
         if (value == Py_None) to->room = -1; /* the page is given up */
-        if (value != NULL) done = has_none ? 1 : add_element(value, all->kinds);
+        if (value != NULL) done = value == Py_None ? 1 : add_element(value, all, to);
+        if (done == 0) Py_SETREF(value, Py_NewRef(PyTuple_GET_ITEM(value, 0)));
         all->some |= is_a;
-        if (has_none && to->home != NULL) to->odd = -1; /* there may be a base where there is no home */
     }
     if (done == 0) {
         item = Py_BuildValue("nO", PyDict_GET_SIZE(all->links), value);

@@ -30,9 +30,9 @@ def targets(
 
     - the URLs of its usual links, each with the set of its fragments or None; those of usual links
       with rel=nofollow; those of elements, by their kinds
-    - by their sources the other hrefs, decoded, and elements, each with the number of URLs before
-      it: hrefs without a URL, with a fragment that is not simple, and long ones of data: and
-      javascript:
+    - by their sources the other hrefs, decoded, and what of elements depends on the page, each with
+      the number of URLs before it: hrefs without a URL, with a fragment that is not simple, and
+      long ones of data: and javascript:
     - the places, the first base, the first title
     - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
       there is a base, all of them before the NULs. Before each a comment has a NUL, "\1" if it
@@ -41,7 +41,8 @@ def targets(
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the
     directory of the page (None if there are no URLs), its name, its attributes and the content of
-    a `style`: an empty tuple if that is nothing, and None if another reader must read the page.
+    a `style`: what depends on the page, the others, and its places. It returns None if another
+    reader must read the page.
     `elements` keeps this for the next pages. `rels` has the kind of a usual `link` by its rel.
     None, too, if the URLs may have more than `room` characters.
     """

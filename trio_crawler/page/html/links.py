@@ -297,12 +297,11 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         if isinstance(found, str):
             inside.append((at, _target(found, home if alike else None)))
             continue
-        for each in found.own:
+        for each in found:
             if each[0] is not LinkKind.A or each[2]:
                 own.append(each)
             else:
                 inside.append((at, each[1]))
-        places.update(found.places)
     start = url if base is None else resolve_base(entities.in_attribute(base), url, encoding)
     by_value: dict[str, Target] = {}
     values = [value for _, value in inside] + [value for _, value, _ in own]
@@ -348,14 +347,17 @@ def _targets(text: str, home: str | None) -> accelerator.Pointing | None:
         home = None
     rest, pointed = dict[Any, tuple[int, Any]](), Pointed({}, {})
     for each in found:
-        element = each if isinstance(each, str) else _element(home, *each)
+        if isinstance(each, str):
+            rest[each] = (0, each)
+            continue
+        element = _element(home, *each)
         if element is None:
             return None
-        if element != ():
-            rest[each] = (0, element)
-        if isinstance(element, Pointing):
-            for kind, url, fragment in element.others:
-                pointed.add(kind, (url, fragment, False))
+        if element.own:
+            rest[each] = (0, element.own)
+        for kind, url, fragment in element.others:
+            pointed.add(kind, (url, fragment, False))
+        places.update(element.places)
     return {}, {}, pointed.kinds, rest, places, base, title, b""
 
 
@@ -376,10 +378,8 @@ class Pointing(NamedTuple):
     places: tuple[str, ...]
 
 
-def _element(
-    home: str | None, name: str, source: str, content: str
-) -> Pointing | tuple[()] | None:
-    """Return what an element points to on the pages of a directory, () if that is nothing.
+def _element(home: str | None, name: str, source: str, content: str) -> Pointing | None:
+    """Return what an element points to on the pages of a directory.
 
     The URLs are not made without a directory. None if another reader must read the page.
     """
@@ -396,7 +396,7 @@ def _element(
             own.append((kind, target, nofollow and kind is LinkKind.A))
         else:
             others.append((kind, *target[:2]))
-    return Pointing(tuple(own), tuple(others), names) if own or others or names else ()
+    return Pointing(tuple(own), tuple(others), names)
 
 
 @lru_cache(4_096)
