@@ -297,7 +297,7 @@ class LinkCheck:
             for by_number in each.pointed.fragments.values():
                 for number, fragments in by_number.items():
                     named[number] |= fragments
-        wanted: defaultdict[int, set[str]] = defaultdict(set)
+        wanted = dict[int, set[str]]()
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
@@ -308,7 +308,8 @@ class LinkCheck:
                         break
                     way.append(onward)
                 for page in way:
-                    wanted[page] |= of_url
+                    # Nearly all pages have one URL, and share its set.
+                    wanted[page] = wanted[page] | of_url if page in wanted else of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:

@@ -71,7 +71,7 @@ class TextList:
 
     def __iter__(self) -> Iterator[str]:
         for block in range(len(self._blocks)):
-            yield from self._read(block)
+            yield from self._open(block)
         yield from self._tail
 
     def _read(self, block: int) -> list[str]:
