@@ -53,10 +53,18 @@ def _differences(text, encoding, found):
     ours = Pointed({LinkKind.A: dict(found.links), **found.others.kinds}, found.others.malformed)
     merge(ours.kinds[LinkKind.A], found.nofollow.items())
     nofollow = [each for each in exact.links if each.nofollow and each.kind is LinkKind.A]
-    nofollow = flat(pointed_of(nofollow)._replace(malformed={}))
+    nofollow = flat(abroad(nofollow, found.places)._replace(malformed={}))
     nofollow ^= flat(Pointed({LinkKind.A: found.nofollow}, {}))
     places = places_of(found.places) ^ exact_places
-    return flat(ours) ^ flat(pointed_of(exact.links)), nofollow, places
+    return flat(ours) ^ flat(abroad(exact.links, found.places)), nofollow, places
+
+
+def abroad(links, places):
+    """Return what links point to, but for fragments that name places of the page itself."""
+    pointed = pointed_of(links)
+    if named := pointed.kinds.get(LinkKind.A, {}).get(URL):
+        named -= places
+    return pointed
 
 
 def flat(pointed):
@@ -159,15 +167,17 @@ def test_the_time_of_a_scan_is_linear(unit):
 def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     body = b'<a href="x#y">text</a>\n<img src=i alt=A><p id=z><a href="#z">up</a>'
     facts = read(body, HTML["content-type"], URL, scanned=True)
-    found = read_page_links(body, HTML["content-type"], URL, facts.pointed, 100_000)
+    found = read_page_links(body, HTML["content-type"], URL, facts.pointed, 100_000, facts.outline)
     assert isinstance(found, PageLinks)
-    assert found.pointed == (
-        {
-            "a": {"https://example.org/a/x": {"y"}, URL: set()},
-            "image": {"https://example.org/a/i": None},
-        },
-        {},
-    )
+    assert not found.pointed.malformed
+    kinds = {
+        kind: {url: named or None for url, named in urls.items()}
+        for kind, urls in found.pointed.kinds.items()
+    }
+    assert kinds == {
+        "a": {"https://example.org/a/x": {"y"}, URL: None},
+        "image": {"https://example.org/a/i": None},
+    }
     assert found == read_body_links(body, HTML, URL).links
     assert [each.text for each in found] == ["text", "A", "up"]
 

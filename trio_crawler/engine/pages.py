@@ -304,7 +304,7 @@ class PageHandler:
             found = page.found
             if isinstance(found, PageLinks):
                 # The outline, and its links take about as much.
-                size += 2 * len(found.source.body)
+                size += 2 * len(found.kept.body)
             else:
                 size += _LINK * len(found)
             size += TARGET * len(page.targets or ())

@@ -442,7 +442,7 @@ class Ledger:
             _TEXT_OF[kind]: numbers(texts).tobytes() for kind, texts in pointed.malformed.items()
         }
         if isinstance(found, PageLinks):
-            source = self._sources.append((tuple(found.source), None), len(found.source.body))
+            source = self._sources.append((tuple(found.kept), None), len(found.kept.body))
         else:
             # Plain values, which `marshal` can write.
             rows = [(link.url, str(link.kind), *link[2:]) for link in found]

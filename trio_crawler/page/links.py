@@ -50,19 +50,20 @@ class PageLinks(Sequence[Link]):
     """The links of a page, read from its body when the first one is asked for.
 
     `pointed` has the targets without that. A fragment that names a place of its own page is left
-    out there.
+    out there. `kept` has the links that a check may ask for: an outline, or else the body.
     """
 
-    __slots__ = ("_links", "pointed", "source")
+    __slots__ = ("_links", "_source", "kept", "pointed")
 
-    def __init__(self, pointed: Pointed, source: Source) -> None:
+    def __init__(self, pointed: Pointed, source: Source, kept: Source) -> None:
         self.pointed = pointed
-        self.source = source
+        self.kept = kept
+        self._source = source
         self._links: tuple[Link, ...] | None = None
 
     def _read(self) -> tuple[Link, ...]:
         if self._links is None:
-            self._links = self.source.links()
+            self._links = self._source.links()
         return self._links
 
     def __len__(self) -> int:
@@ -148,9 +149,9 @@ def read_page_links(
         kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
         for link in _unplaced(_in_headers(headers, url), url, max_links)[0]:
             pointed.add(link.kind, (link.url, link.fragment, link.malformed))
-    if not outline:
-        kept.append(("content-type", kind))
-    return PageLinks(pointed, Source(outline or body, url, kept, max_links, bool(outline)))
+    whole = Source(body, url, [*kept, ("content-type", kind)], max_links, outlined=False)
+    short = Source(outline, url, kept, max_links, outlined=True) if outline else whole
+    return PageLinks(pointed, whole, short)
 
 
 @public("trio_crawler.page")

@@ -69,7 +69,7 @@ class Facts(Record, frozen=True):
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
     - `pointed`: if the page was `scanned`, what it points to; None if it is not simple. `outline`
-      is a page with the same links at the same places, if one is known.
+      is a page with the same links at the same places, but for links to itself, if it is known.
     - `found`: everything that the page points to, and `targets`: the keys of the places that a
       fragment may name, if those were read; `targets` is None if they are unknown.
     - `kept`: the facts of the page that its outcome has, if the crawl keeps them.
@@ -339,8 +339,7 @@ def scan_targets(
 ) -> ParsedHtml | None:
     """Return the links of a page with all that it points to, and its places.
 
-    A fragment that names a place of the page itself is left out. None if `scan` gives the page up,
-    or if there are more links than are read.
+    None if `scan` gives the page up, or if there are more links than are read.
     """
     found = scan(source, url, encoding)
     if found is None:
@@ -349,8 +348,6 @@ def scan_targets(
     if more:
         links = dict(links)
         link_targets.merge(links, more.items())
-    if named := links.get(url):
-        named -= places
     pointed = Pointed({LinkKind.A: links, **kinds} if links else kinds, malformed)
     # No link takes less than a character.
     if len(source) > max_links and pointed.size() > max_links:

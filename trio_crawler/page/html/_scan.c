@@ -658,7 +658,7 @@ static byte *write_number(byte *to, Py_ssize_t number)
 }
 
 /* Return the outline of a page: what may point somewhere but each link, and two NULs and the links, `a` with
- * its text and `area`; all together if there is a base.
+ * its text and `area`; all together if there is a base. What needs no place in a check is left out.
  *
  * Before each, in a comment, are a NUL, \1 if it is odd, its line and its column. */
 static PyObject *outline_of(const Page *page)
@@ -1037,23 +1037,62 @@ static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Spa
     return element;
 }
 
+/* Return a value without its references. */
+static PyObject *value_of(const Page *page, Span source, int encoded, const Directory *to)
+{
+    PyObject *value = substring(NULL, page, source);
+    if (value != NULL && encoded) Py_SETREF(value, PyObject_CallOneArg(to->decode, value));
+    return value;
+}
+
+/* Add the places of a page; return -1 with an exception set if that fails. */
+static int add_places(const Page *page, PyObject *places, const Directory *to)
+{
+    int done = 0;
+    for (Py_ssize_t each = 0; done >= 0 && each < page->count; each++) {
+        Span source = {page->rows[each].begin, page->rows[each].end};
+        if (page->rows[each].name != PLACE) continue;
+        PyObject *place = value_of(page, source, find(source.start, source.end, '&') != NULL, to);
+        done = place == NULL ? -1 : PySet_Add(places, place);
+        Py_XDECREF(place);
+    }
+    return done;
+}
+
+/* Whether a href is the fragment of a place as it is written; -1 with an exception set if that fails. */
+static int is_place(const Page *page, Span href, PyObject *places)
+{
+    Span fragment = {href.start + 1, href.end};
+    if (href.start == href.end || *href.start != '#' || !is_simple_fragment(fragment)) return 0;
+    PyObject *name = substring(NULL, page, fragment);
+    int known = name == NULL ? -1 : PySet_Contains(places, name);
+    Py_XDECREF(name);
+    return known;
+}
+
 /* Add one row to what a page points to; return -1 with an exception set if that fails. */
 static int add_target(const Page *page, const Row *row, PyObject **told, Pointing *all, Directory *to)
 {
     to->odd = row->name == AROUND || to->home == NULL;
-    if (row->name == AROUND) return 0;
+    if (row->name == AROUND || row->name == PLACE) return 0;
     PyObject *key, *value = NULL, *item = NULL;
     int done = -1; /* 0 if it goes to the rest */
-    if (row->name == USUAL || row->name == PLACE) {
+    if (row->name == USUAL) {
         Span text = {row->begin, row->end};
-        int joins = row->name == USUAL && to->home != NULL, encoded = find(text.start, text.end, '&') != NULL;
+        int encoded = find(text.start, text.end, '&') != NULL;
+        if (to->home != NULL && !encoded) {
+            int is_own = is_place(page, text, all->places);
+            /* Such a link has no fault, unless the page itself is one: only this is added. */
+            if (is_own) text.end = text.start;
+            done = is_own < 0 ? -1 : add_url(all->links, text, to);
+            if (is_own) to->odd = -1;
+            if (done != 0) return done;
+        }
         to->odd |= encoded;
-        if (joins && !encoded && (done = add_url(all->links, text, to)) != 0) return done;
-        key = substring(NULL, page, text);
-        if (key != NULL && encoded) Py_SETREF(key, PyObject_CallOneArg(to->decode, key));
+        key = value_of(page, text, encoded, to);
         if (key == NULL) return -1;
-        done = row->name == USUAL ? 0 : PySet_Add(all->places, key) < 0 ? -1 : 1;
-        if (joins && encoded) {
+        done = 0;
+        if (to->home != NULL && encoded) {
             Py_ssize_t length = 0;
             text.start = (const byte *)PyUnicode_AsUTF8AndSize(key, &length);
             text.end = text.start + length;
@@ -1096,6 +1135,7 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
     all.rest = PyDict_New();
     all.places = PySet_New(NULL);
     int done = !all.links || !all.nofollow || !all.kinds || !all.rest || !all.places ? -1 : 0;
+    if (done == 0) done = add_places(page, all.places, to);
     for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
         page->rows[each].odd = to->odd;

@@ -28,15 +28,17 @@ def targets(
 ) -> Pointing | None:
     """Return what a page in UTF-8 points to, and an outline of it.
 
-    - the URLs of its usual links, each with the set of its fragments or None; those of usual links
-      with rel=nofollow; those of elements, by their kinds
-    - by their sources the other hrefs, decoded, and what of elements depends on the page, each with
-      the number of URLs before it: hrefs without a URL, with a fragment that is not simple, and
-      long ones of data: and javascript:
+    - the URLs of its usual links, each with the set of its fragments or None, without those that
+      name an id or a name of the page; those of usual links with rel=nofollow; those of elements,
+      by their kinds
+    - by their sources the other hrefs, decoded, and what of elements depends on the page, each
+      with the number of URLs before it: hrefs without a URL, with a fragment that is not simple,
+      and long ones of data: and javascript:
     - the places, the first base, the first title
     - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
-      there is a base, all of them before the NULs. Before each a comment has a NUL, "\1" if it
-      may be written otherwise than its URL ends, else a space, its line, a comma and its column
+      there is a base, all of them before the NULs. Left out are links to ids and names of the
+      page. Before each a comment has a NUL, "\1" if it may be written otherwise than its URL
+      ends, else a space, its line, a comma and its column
 
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the

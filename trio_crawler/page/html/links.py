@@ -101,7 +101,10 @@ def read_outline(
     wanted: Wanted | None = None,
     kinds: Collection[str] | None = None,
 ) -> Sequence[Link]:
-    """Return the links of a page by its outline as `read_links` does, of some `kinds` at least."""
+    """Return the links of a page by its outline as `read_links` does, of some `kinds` at least.
+
+    Links to places of the page itself may be left out.
+    """
     parts = None if wanted is None else _parts_of(wanted, url)
     # If there is a base, all are together.
     end = outline.find(b"\0\0")
@@ -251,10 +254,11 @@ _Value: TypeAlias = str | Target
 class Scan(NamedTuple):
     """What a page points to, with whole URLs, and its places.
 
-    `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, and `others` the
-    rest: the kinds of all other elements, and what is malformed. References are not decoded in the
-    `title`. `outline` has all this and the texts of links in UTF-8, for `read_outline`. It is
-    empty if the page was read in Python. With `is_usual` no URL or href is to be shortened.
+    `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, both without the
+    fragments that name places of the page, and `others` the rest: the kinds of all other elements,
+    and what is malformed. References are not decoded in the `title`. `outline` has all this and
+    the texts of links in UTF-8, for `read_outline`. It is empty if the page was read in Python.
+    With `is_usual` no URL or href is to be shortened.
     """
 
     links: Urls
@@ -320,6 +324,9 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
     for kind, value, is_nofollow in own:
         end = by_value[value] if isinstance(value, str) else value
         pointed.add(kind, end, nofollow if is_nofollow else None)
+    for of_links in (links, nofollow):
+        if named := of_links.get(url):
+            named -= places
     is_usual = not (by_value or any(is_cut(value[0]) for value in values))
     return Scan(links, nofollow, pointed, places, start, title, outline, is_usual)
 
