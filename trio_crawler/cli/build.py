@@ -320,7 +320,8 @@ async def pages_in(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
     for url in folder.pages():
         if scope(Job(url)) is True:
             yield url
-        await trio.lowlevel.checkpoint()
+        else:
+            await trio.lowlevel.checkpoint()
 
 
 class Folder:
