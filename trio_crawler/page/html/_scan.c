@@ -370,7 +370,7 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
 {
     const byte *end = page->end, *content = at;
     const char *name = NAME[identify(root->name)];
-    int has_use = 0, is_svg = *name == 's', links = page->part == LINKS;
+    int has_use = 0, is_svg = *name == 's', links = page->part == LINKS, is_strange = 0;
     if (root->rare) return NULL;
     add_place(page, start, root->id, at);
     if (root->empty) return at;
@@ -386,16 +386,17 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
             if (has_use) add_row(page, (Row){AROUND, 0, 0, less, less, less, at, at, at});
             return at;
         }
-        if (is_svg && !links && is_word(tag.name, "use")) {
-            if (closing) continue;
+        if (is_svg && is_word(tag.name, "use")) {
+            if (closing || links) continue;
             if (!has_use++)
                 add_row(page, (Row){AROUND, 0, 0, start, start, start, content, content, content});
             add_row(page, (Row){USE, 0, 0, less, tag.name.end, tag.attributes_end, at, at, at});
             continue;
         }
         int is_style = is_word(tag.name, "style");
-        if (index_in(SHAPES, tag.name) == IRRELEVANT && (links ? identify(tag.name) != OTHER :
-            !find(tag.name.start, tag.name.end, ':'))) return NULL;
+        is_strange |= index_in(SHAPES, tag.name) == IRRELEVANT && !find(tag.name.start, tag.name.end, ':');
+        /* After a strange tag HTML may go on. */
+        if (is_strange && (!links || identify(tag.name) != OTHER)) return NULL;
         const char *of_html = is_style ? "style" : is_word(tag.name, "title") ? "title" : "desc";
         if (!closing && is_word(tag.name, of_html)) {
             const byte *next = is_svg ? find(at, end, '<') : NULL;
