@@ -172,6 +172,21 @@ def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> 
     assert findings_of(page, redirect) == [(page.url, there.url, "301")]
 
 
+@for_each("path, told", [("100%.html", True), ("a?b=100%2", True), ("%25", False), ("a", False)])
+def test_an_answer_of_400_is_explained_by_a_percent_sign_that_begins_no_escape(
+    path: str, told: bool
+) -> None:
+    url = f"http://a.test/{path}"
+    page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(Link(url),))
+    with LinkCheck() as check:
+        for outcome in (page, gone := Page(url, 400, httpx.Headers(), b"", referrer=page.url)):
+            check.add(outcome)
+        details = {each.detail for each in (*check.findings(), *check.certain(gone))}
+    assert details == {
+        'a "%" is not followed by two hexadecimal digits: write %25' if told else ""
+    }
+
+
 def test_the_links_of_a_page_are_read_with_their_places_at_once_if_one_is_malformed() -> None:
     url, told = "http://a.test/", []
     for href in ("gone", "http://["):

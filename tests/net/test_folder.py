@@ -141,7 +141,7 @@ async def test_a_clean_url_is_answered_by_the_html_file(
         ("é.html", "é.html"),
         ("a%20b%3F%23.html", "a b?#.html"),
         ("%61.html", "a.html"),
-        ("100%.html", "100%.html"),
+        ("100%25.html", "100%.html"),
         ("a+b.html", "a+b.html"),
         ("...", "..."),
         ("%E6%97%A5%E6%9C%AC/%E8%AA%9E", "日本/語"),
@@ -150,6 +150,14 @@ async def test_a_clean_url_is_answered_by_the_html_file(
 async def test_a_path_is_decoded_by_utf_8(folder: Path, path: str, name: str) -> None:
     write(folder, name)
     assert await told(folder, path) == name
+
+
+@for_each("path", ["100%.html", "100%2.html", "100%zz.html", "%"])
+async def test_a_path_with_a_percent_sign_that_begins_no_escape_is_answered_with_400(
+    folder: Path, path: str
+) -> None:
+    write(folder, "100%.html", "100%2.html", "100%zz.html")
+    assert await told(folder, path) == 400
 
 
 async def test_a_name_that_is_not_utf_8_is_found_by_its_bytes(folder: Path) -> None:

@@ -32,7 +32,11 @@ from trio_crawler.report.visible import count, readable
 
 _AFTER_SCHEME = len("https://")
 _SHOWN = 500
-_OF_FILES = {"404": "There is no such file", "403": "The file may not be read"}
+_OF_FILES = {
+    "400": 'A "%" in the path is not followed by two hexadecimal digits',
+    "403": "The file may not be read",
+    "404": "There is no such file",
+}
 _RULES = {str(key): rule for key, rule in (*BY_REASON.items(), *BY_STATUS.items())}
 
 
@@ -274,6 +278,13 @@ def note_of(scheme: str) -> str:
 
     meant = get_close_matches(scheme, _MEANT, n=1, cutoff=0.75)
     return f"{scheme}: may be meant as {meant[0]}:" if meant and scheme not in _MEANT else ""
+
+
+def detail_of(url: str, code: str) -> str:
+    """Return why a server may answer for a URL with this status as a sentence, "" if unknown."""
+    if code == "400" and _STRAY_PERCENT.search(url):
+        return 'a "%" is not followed by two hexadecimal digits: write %25'
+    return ""
 
 
 def mailto_fault(rest: str) -> str:

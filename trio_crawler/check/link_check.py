@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, Self
 
 from trio_crawler.arguments import ArgumentError, check_kind, check_whole, public
 from trio_crawler.check.facts import NotChecked, Unasked
-from trio_crawler.check.finding import Finding, Hop, finding_of, mailto_fault, note_of, placed
+from trio_crawler.check.finding import (
+    Finding,
+    Hop,
+    detail_of,
+    finding_of,
+    mailto_fault,
+    note_of,
+    placed,
+)
 from trio_crawler.ledger.ledger import Ledger, numbers_of
 from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDIRECT, TRIED, Row
 from trio_crawler.link import Link, LinkKind
@@ -153,7 +161,7 @@ class LinkCheck:
             verdict = self._verdict(outcome.url, row)
             if verdict is Verdict.FAULT and not (leads_on or by_redirect):
                 about = outcome.referrer, Link(outcome.url), verdict, _code(row)
-                detail, external = self._ledger.details.get(row.number, ""), row.kind == CHECKED
+                detail, external = self._detail(row, outcome.url), row.kind == CHECKED
                 found.append(finding_of(*about, detail=detail, external=external))
         if isinstance(outcome, Page):
             rejected = {url for url, reason in outcome.rejected if reason is Reason.BAD_URL}
@@ -385,6 +393,9 @@ class LinkCheck:
         if verdict is not Verdict.FINE:
             yield finding_of(page, link, verdict, code, **about)
 
+    def _detail(self, end: Row, url: str) -> str:
+        return self._ledger.details.get(end.number) or detail_of(url, _code(end))
+
     def _is_external(self, number: int) -> bool:
         end = self._ends.get(number)
         return self._fine[number] == _FINE_OUTSIDE if end is None else end.kind == CHECKED
@@ -403,7 +414,7 @@ class LinkCheck:
                 verdict, code = Verdict.FAULT, Reason.TOO_MANY_REDIRECTS.value
             if verdict is not Verdict.FINE:
                 if not self._verdicts.ignores(link.url):
-                    detail, chain = self._ledger.details.get(end.number, ""), tuple(hops[:20])
+                    detail, chain = self._detail(end, self._ledger.url(last)), tuple(hops[:20])
                     about: dict[str, Any] = {"detail": detail, "chain": chain}
                     yield finding_of(page, link, verdict, code, external=external, **about)
                 return

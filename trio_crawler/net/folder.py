@@ -26,6 +26,7 @@ from trio_crawler.arguments import (
     check_whole,
     public,
 )
+from trio_crawler.expressions import lazy
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Answer, Fault, Fetch, Job, Phase, Reason, Response, Validator
 from trio_crawler.net.fetcher import bounds_within
@@ -50,6 +51,7 @@ _PAGES = (b"text/html", b"application/xhtml+xml")
 
 # What a path may have beside letters, digits and "-._~" (URL Standard, "path percent-encode set").
 _PLAIN = "/!$&'()*+,;=:@[]|"
+_BAD_ESCAPE = lazy("%(?![0-9A-Fa-f]{2})")
 _SEPARATORS = {os.sep, os.altsep or os.sep, "\0"}
 
 _MISSING = frozenset(
@@ -75,7 +77,8 @@ class FolderFetch:
     for a file that the process may not read. A query changes nothing. Empty segments of a path
     are ignored, as nginx and Apache do.
 
-    Names are percent-decoded by UTF-8, and compared by case on every file system. Nothing outside
+    Names are percent-decoded by UTF-8, and compared by case on every file system. A path with a
+    `%` that begins no escape is answered with 400, as by nginx and Apache. Nothing outside
     of the folder is read: `..`, separators and nulls in a name are not found, and a symbolic link
     that leads out is a `BLOCKED_ADDRESS` fault. Of a link inside the folder, the target counts.
     What is not a regular file (a FIFO, a device, a socket) is never opened: a `BAD_REPLY` fault.
@@ -309,6 +312,8 @@ class FolderFetch:
     async def _answer(self, job: Job) -> Answer:
         before, mark, query = job.url.partition("#")[0].partition("?")
         path = before[len(self.base_url) :]
+        if "%" in path and _BAD_ESCAPE.search(path):
+            return Response(400)
         names = _names(path)
         if names is None:
             return Response(404)
