@@ -19,8 +19,9 @@ from sites.raw import Request, Server, html, redirect, reply, threaded_raw_serve
 
 from trio_crawler import History
 from trio_crawler.check import text as check_text
-from trio_crawler.cli.build import Folder
+from trio_crawler.cli.build import Folder, pages_in
 from trio_crawler.cli.results import WRITERS
+from trio_crawler.net import FolderFetch
 from trio_crawler.report import sections
 
 PAGE = "<!doctype html><title>{}</title>{}"
@@ -148,6 +149,15 @@ def test_a_url_in_a_folder_has_the_name_of_its_file_and_none_outside(folder: Pat
     assert name(f"{home}..%2fother.html") == f"{folder}/..%2fother.html"
     assert name("http://other.test/sub/page.html") is None
     assert Folder("./a", home, clean_urls=False, whole=True).path_of(f"{home}b") == "a/b"
+
+
+async def test_a_folder_without_a_page_in_the_scope_is_left_at_a_cancel_scope(
+    folder: Path,
+) -> None:
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        assert [url async for url in pages_in(FolderFetch(folder), lambda job: False)] == []
+    assert scope.cancelled_caught
 
 
 def test_no_file_and_no_line_names_a_host_for_a_folder_without_a_url(

@@ -182,6 +182,14 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     assert [each.text for each in found] == ["text", "A", "up"]
 
 
+@pytest.mark.skipif(accelerator.targets is None, reason="pages are read in Python")
+def test_an_outline_leaves_out_what_needs_no_place_in_a_check():
+    text = '<p id=z><a href="#z">z</a><a href="#y">y</a><input id=i><img src=j>'
+    outline = scan(text.encode(), URL).outline
+    parts = ('"#z"', '"#y"', "<input", "<img")
+    assert [part for part in parts if part.encode() in outline] == ['"#y"', "<img"]
+
+
 def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nofollow():
     body = b"<p id=y><a rel=nofollow href='#y'>y</a><a rel=nofollow href='#z'>z</a>"
     facts = read(body, HTML["content-type"], URL, scanned=True)
