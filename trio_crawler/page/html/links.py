@@ -28,7 +28,6 @@ from trio_crawler.page.html.pointers import (
     described,
     kind_of_rel,
     pointers,
-    pointers_in,
 )
 from trio_crawler.page.html.start_tags import (
     PLACE,
@@ -390,49 +389,31 @@ def _element(home: str | None, name: str, source: str, content: str) -> Pointing
 
     The URLs are not made without a directory. None if another reader must read the page.
     """
-    short = len(source) + len(content) < _SHORT
-    told = (_told if short else _told.__wrapped__)(name, source, content)
-    if told is None:
-        return None
-    found, names = told
-    own: list[tuple[LinkKind, _Value, bool]] = []
-    others: list[tuple[LinkKind, str, str]] = []
-    for kind, value, nofollow in found:
-        target = _target(value, home)
-        if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
-            own.append((kind, target, nofollow and kind is LinkKind.A))
-        else:
-            others.append((kind, *target[:2]))
-    return Pointing(tuple(own), tuple(others), names)
-
-
-@lru_cache(4_096)
-def _told(
-    name: str, source: str, content: str
-) -> tuple[list[tuple[LinkKind, str, bool]], tuple[str, ...]] | None:
-    """Return what an element says, whatever its page; None if another reader must read the page.
-
-    That is the kind and the value of each link, and whether it has rel=nofollow; and its places.
-    """
     if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
         return None
-    # ▶ `list[str]()` takes 0.4 us.
-    found: list[tuple[LinkKind, str, bool]] = []
     given = attributes(source)
-    if name == "style" and is_style_sheet(source):
-        for url, _, _, imported in css.style_urls(content):
-            found.append((LinkKind.STYLE if imported else LinkKind.CSS, url, False))
     # A base is never shown, and so its style leads nowhere.
-    if name != "base":
-        for kind, value, _, _, nofollow in pointers_in(name, given, foreign=name == USE):
-            found.append((kind, value, nofollow))
+    found = [] if name == "base" else list(pointers(name, source, foreign=name == USE))
+    if name == "style" and is_style_sheet(source):
+        for url, written, _, imported in css.style_urls(content):
+            found.append(Pointer(LinkKind.STYLE if imported else LinkKind.CSS, url, written))
     if name == "link" and len(rel := given.get("rel", "")) < _SHORT and len(_KINDS) < _MOST_RELS:
         named = kind_of_rel(rel)
         # What is to be preloaded may have a srcset.
         if named not in (None, LinkKind.PRELOAD) and "&" not in rel:
             _KINDS[rel] = named
+    own: list[tuple[LinkKind, _Value, bool]] = []
+    others: list[tuple[LinkKind, str, str]] = []
+    for kind, value, _, _, nofollow in found:
+        target = _target(value, home)
+        if kind is LinkKind.A or isinstance(target, str) or is_cut(target[0]):
+            own.append((kind, target, nofollow and kind is LinkKind.A))
+        else:
+            others.append((kind, *target[:2]))
     places = given.get("id", ""), given.get("name", "") if name == "a" else ""
-    return found, tuple(map(entities.in_attribute, filter(None, places)))
+    return Pointing(
+        tuple(own), tuple(others), tuple(map(entities.in_attribute, filter(None, places)))
+    )
 
 
 # The kinds of links by their rel, for the compiled scanner. ▶ The next page, the one before and
