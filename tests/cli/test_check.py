@@ -160,6 +160,19 @@ async def test_a_folder_without_a_page_in_the_scope_is_left_at_a_cancel_scope(
     assert scope.cancelled_caught
 
 
+def test_a_folder_without_a_page_is_told_and_the_status_is_3(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "index.html").symlink_to(folder / "index.html")
+    (linked / "readme.txt").write_text("")
+    assert here("check", str(linked)) == 3
+    out, err = capfd.readouterr()
+    assert f"no page of {linked} was read" in err
+    assert "0 different links checked" in out
+
+
 def test_no_file_and_no_line_names_a_host_for_a_folder_without_a_url(
     lonely: Path, tmp_path: Path
 ) -> None:

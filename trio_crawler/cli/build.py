@@ -325,7 +325,7 @@ async def pages_in(folder: FolderFetch, scope: Scope) -> AsyncGenerator[str]:
 
 
 class Folder:
-    """The folder that is checked, and the `base`, the URL that stands for it.
+    """The folder that is checked: its `path`, and the `base`, the URL that stands for it.
 
     `whole` is whether all its pages are checked, not only those that links lead to. `path_of`
     returns the path of what a URL names there, as CI names the files of a repository, whether
@@ -333,7 +333,7 @@ class Folder:
     """
 
     def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
-        self._path, self.base, self._whole = path, base, whole
+        self.path, self.base, self._whole = path, base, whole
         self._files: FolderFetch | None = None
         # A folder that was checked in an earlier run may not be there any more.
         with suppress(ArgumentError):
@@ -348,7 +348,7 @@ class Folder:
         if path is None:
             below, question, query = before.removeprefix(self.base).partition("?")
             names = "/".join(map(_name, below.split("/")))
-            path = os.path.join(self._path, names) + question + query
+            path = os.path.join(self.path, names) + question + query
         return path.removeprefix(f".{os.sep}").replace(os.sep, "/") + mark + fragment
 
     def named(self, outcome: Outcome) -> Outcome:

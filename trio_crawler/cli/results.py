@@ -205,6 +205,11 @@ class Results:
             tell("".join(traceback.format_exception(fault)).rstrip())
         if faults:
             return FAULT
+        if self._folder is not None and self.report.no_pages:
+            complain(
+                f"no page of {self._folder.path} was read: pages are the HTML files in the scope "
+                "that are no symbolic links"
+            )
         status = status_of(self.report, None if of_links is None else of_links.failed)
         whole = printed and not unwritten and all(export.whole for export in exports)
         return status if whole else status or FAULT
