@@ -132,17 +132,17 @@ class LinkCheck:
     def unlinked(self) -> Iterator[str]:
         """Yield the seeds that no other page leads to, by a link or by way of redirects."""
         self._judge_ends()
-        usual = self._ledger.usual
-        alone, looked_at = dict.fromkeys(self._seeds), bytearray(len(self._ledger.urls))
+        usual, linked = self._ledger.usual, set[int]()
         for each in self._ledger.outlinks():
-            page = usual(each.page)
-            for packed in each.pointed.kinds.values() if each.pointed else ():
-                for number in [each for each in numbers_of(packed) if not looked_at[each]]:
-                    if usual(number) != page:
-                        looked_at[number] = 1
-                        for on_the_way in self._path(usual(number)).numbers:
-                            alone.pop(on_the_way, None)
-        return map(self._ledger.url, alone)
+            if each.pointed is not None:
+                page = usual(each.page)
+                for numbers in map(numbers_of, each.pointed.kinds.values()):
+                    new = [number for number in numbers if number not in linked]
+                    linked.update(number for number in new if usual(number) != page)
+        linked = set(map(usual, linked))
+        for number in linked & self._ends.keys():
+            linked.update(self._path(number).numbers)
+        return (self._ledger.url(each) for each in self._seeds if each not in linked)
 
     def certain(self, outcome: Outcome) -> list[Finding]:
         """Return the faults that an outcome is already, before the others are known.
