@@ -165,6 +165,21 @@ def test_a_broken_link_is_told_of_each_page_that_has_it() -> None:
     assert findings_of(*pages, gone) == [(url, lost.url, "404") for url in urls]
 
 
+def test_a_seed_is_linked_by_another_page_also_by_a_redirect_or_in_another_spelling() -> None:
+    home, new, lone, old = (f"http://a.test/{name}" for name in ("", "new", "%7Elone", "old"))
+    outcomes = [
+        Page(home, 200, httpx.Headers(), b"", found=(Link(old), Link("http://a.test/%7Ea"))),
+        Page(new, 200, httpx.Headers(), b"", found=()),
+        Page("http://a.test/~a", 200, httpx.Headers(), b"", found=()),
+        Page(lone, 200, httpx.Headers(), b"", found=(Link(lone), Link("http://a.test/~lone"))),
+        Redirect(old, 301, new, referrer=home),
+    ]
+    with LinkCheck() as check:
+        for outcome in outcomes:
+            check.add(outcome)
+        assert list(check.unlinked()) == [home, lone]
+
+
 def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> None:
     there = Link("http://a.test/%7Ea", LinkKind.A)
     page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(there,))
@@ -172,14 +187,18 @@ def test_a_redirect_to_another_spelling_of_its_url_does_not_go_on_for_ever() -> 
     assert findings_of(page, redirect) == [(page.url, there.url, "301")]
 
 
-@for_each("path, told", [("100%.html", True), ("a?b=100%2", True), ("%25", False), ("a", False)])
+@for_each(
+    "path, status, told",
+    [("%.html", 400, True), ("a?b=%2", 400, True), ("%25", 400, False), ("%.html", 404, False)],
+)
 def test_an_answer_of_400_is_explained_by_a_percent_sign_that_begins_no_escape(
-    path: str, told: bool
+    path: str, status: int, told: bool
 ) -> None:
     url = f"http://a.test/{path}"
     page = Page("http://a.test/", 200, httpx.Headers(), b"", found=(Link(url),))
     with LinkCheck() as check:
-        for outcome in (page, gone := Page(url, 400, httpx.Headers(), b"", referrer=page.url)):
+        gone = Page(url, status, httpx.Headers(), b"", referrer=page.url)
+        for outcome in (page, gone):
             check.add(outcome)
         details = {each.detail for each in (*check.findings(), *check.certain(gone))}
     assert details == {
