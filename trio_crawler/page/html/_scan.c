@@ -1051,16 +1051,19 @@ static int add_places(const Page *page, PyObject *places, const Directory *to)
 {
     int done = 0;
     for (Py_ssize_t each = 0; done >= 0 && each < page->count; each++) {
-        Span source = {page->rows[each].begin, page->rows[each].end};
-        if (page->rows[each].name != PLACE) continue;
-        PyObject *place = value_of(page, source, find(source.start, source.end, '&') != NULL, to);
-        done = place == NULL ? -1 : PySet_Add(places, place);
-        Py_XDECREF(place);
+        const Row *row = &page->rows[each];
+        if (row->name == PLACE) {
+            int encoded = find(row->begin, row->end, '&') != NULL;
+            PyObject *place = value_of(page, (Span){row->begin, row->end}, encoded, to);
+            done = place == NULL ? -1 : PySet_Add(places, place);
+            Py_XDECREF(place);
+        }
+        if (each % SLICE == SLICE - 1) LET_OTHERS_RUN
     }
     return done;
 }
 
-/* Whether a href is the fragment of a place as it is written; -1 with an exception set if that fails. */
+/* Whether a href is the fragment of a place, as it is written; -1 with an exception set if that fails. */
 static int is_place(const Page *page, Span href, PyObject *places)
 {
     Span fragment = {href.start + 1, href.end};
