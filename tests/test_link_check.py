@@ -157,6 +157,19 @@ def test_a_fragment_is_sought_on_a_page_and_on_those_to_which_it_refreshes(
     assert findings_of(*made) == findings_of(*reversed(made)) == expected
 
 
+def test_a_page_that_is_a_fault_itself_is_told_if_only_its_own_fragments_lead_to_it() -> None:
+    url, body = "http://a.test/", b"<a href='#x'>toc</a><h1 id=x>x</h1>"
+    facts = read(body, "text/html", url, scanned=True)
+    found = read_page_links(body, "text/html", url, facts.pointed, 9, facts.outline)
+    with LinkCheck(Verdicts(accept=[200])) as check:
+        check.add(
+            Page(url, 203, httpx.Headers(), body, referrer="http://a.test/s.xml", found=found)
+        )
+        assert [(each.page, each.url, each.code) for each in check.findings()] == [
+            (url, url, "203")
+        ]
+
+
 def test_a_broken_link_is_told_of_each_page_that_has_it() -> None:
     lost = Link("http://a.test/b", LinkKind.IMAGE)
     urls = [f"http://a.test/{n}" for n in range(3)]

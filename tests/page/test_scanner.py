@@ -58,6 +58,7 @@ def test_the_hrefs_are_distinct_decoded_and_without_fragments(text, hrefs):
         "a < b <p title='>'><svg/><math/><a href=x>",
         "<!--!> <a href=no> --><a href=x>",
         "<svg><!-- > --></svg><select><a href=x></select>",
+        "<svg></a></svg><a href=x>",
         '<svg style="a:url(b)"><foreignobject cite=c><p>t</p></foreignobject></svg><a href=x>',
         "<a href=x><p title='",
         "<p>" * 500_000 + "<a href=x>",

@@ -72,6 +72,7 @@ PIECES = re.split(
     <a\u0100 href=no>  <a href="\u4e2d#\xe9">  <a href="\xe9">  \0  <a href="\0x">  <a\0href=no>
     <title>\0&notit;</title>  id="i"  id=j>  <p ID='k'  name="n"  style="a:url(u)"  style="a:b">
     cite=c  background=g>  src="s"  srcdoc="<a href=f>"  <img  <iframe  <td  <link rel=stylesheet
+    <a href="#i">  <a href="#n">
     <q cite="q">  <circle id="i"/>  <path style="a:b(c)">  <a id=i href="x1">  <a name=n>
     <input type=image>  <link rel=icon>  <img srcset>
     <h1>  </h1>  <h1 a='  <meta name=description content=d>  <base href=d>  "application/ld+json"

@@ -99,7 +99,8 @@ jobs = st.builds(
     tries=st.integers(0, 9),
     purpose=st.sampled_from(Purpose),
     priority=st.none() | st.floats(0, 1),
-    validator=st.none() | st.builds(Validator, st.none() | texts, st.none() | texts),
+    validator=st.none()
+    | st.builds(Validator, st.none() | texts, st.none() | texts, began=st.floats(0, 1e10)),
     blocked=st.none() | st.sampled_from(Reason),
     number=st.integers(0, 2**63 - 1),
 )

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import copy
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -202,21 +203,28 @@ def placed(found: Iterable[Finding], page: str, links: Iterable[Link]) -> list[F
     """Return the findings at all places of a page, in the order of these places.
 
     A finding is about each link of its kind to its URL; that of a fragment, about this fragment.
+    One without a link is the last, without a place.
     """
     by_target: defaultdict[tuple[str, str, str | None], list[Finding]] = defaultdict(list)
     for finding in found:
         fragment = finding.fragment if finding.code == Defect.MISSING_FRAGMENT else None
         by_target[finding.url, finding.kind, fragment].append(finding)
     placed: list[Finding] = []
+    unplaced = dict(by_target)
     for link in links:
         for fragment in (None, link.fragment):
-            for finding in by_target.get((link.url, link.kind, fragment), ()):
+            key = link.url, link.kind, fragment
+            unplaced.pop(key, None)
+            for finding in by_target.get(key, ()):
                 # `replace` would check again what is checked already.
                 here = copy(finding)
                 force_setattr(here, "page", page)
                 for name in ("fragment", "line", "column", "text", "as_written"):
                     force_setattr(here, name, getattr(link, name))
                 placed.append(here)
+    for finding in chain.from_iterable(unplaced.values()):
+        placed.append(here := copy(finding))
+        force_setattr(here, "page", page)
     return placed
 
 

@@ -305,7 +305,7 @@ class LinkCheck:
             for by_number in each.pointed.fragments.values():
                 for number, fragments in by_number.items():
                     named[number] |= fragments
-        wanted = dict[int, set[str]]()
+        wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))
             if not path.has_fragment:
@@ -316,8 +316,7 @@ class LinkCheck:
                         break
                     way.append(onward)
                 for page in way:
-                    # Nearly all pages have one URL, and share its set.
-                    wanted[page] = wanted[page] | of_url if page in wanted else of_url
+                    wanted[page] |= of_url
         missing: dict[int, set[str]] = {}
         for number, places in ledger.places() if wanted else ():
             if number in wanted:

@@ -303,8 +303,8 @@ class PageHandler:
         if self._checks:
             found = page.found
             if isinstance(found, PageLinks):
-                # The outline, and its links take about as much.
-                size += 2 * len(found.kept.body)
+                # What a check keeps, and the links that are read from the body.
+                size += len(found.kept.body) + len(page.body)
             else:
                 size += _LINK * len(found)
             size += TARGET * len(page.targets or ())

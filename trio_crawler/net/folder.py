@@ -312,11 +312,9 @@ class FolderFetch:
     async def _answer(self, job: Job) -> Answer:
         before, mark, query = job.url.partition("#")[0].partition("?")
         path = before[len(self.base_url) :]
-        if "%" in path and _BAD_ESCAPE.search(path):
-            return Response(400)
         names = _names(path)
         if names is None:
-            return Response(404)
+            return Response(400 if _BAD_ESCAPE.search(path) else 404)
         found = self._find(names, of_folder=not path or path.endswith("/"))
         if found is None:
             return _moved(before + "/", mark + query)
@@ -414,7 +412,7 @@ def _names(path: str) -> list[str] | None:
     except UnicodeError:
         return None
     bad = any(name in (".", "..") or not _SEPARATORS.isdisjoint(name) for name in names)
-    return None if bad else names
+    return None if bad or ("%" in path and _BAD_ESCAPE.search(path)) else names
 
 
 def _moved(url: str, query: str) -> Response:

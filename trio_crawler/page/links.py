@@ -50,7 +50,7 @@ class PageLinks(Sequence[Link]):
     """The links of a page, read from its body when the first one is asked for.
 
     `pointed` has the targets without that. A fragment that names a place of its own page is left
-    out there. `kept` has the links that a check may ask for: an outline, or else the body.
+    out there. `kept` has the links that a check asks for: an outline, or else the body.
     """
 
     __slots__ = ("_links", "_source", "kept", "pointed")

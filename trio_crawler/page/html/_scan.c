@@ -396,7 +396,7 @@ static const byte *tell_foreign(Page *page, const Tag *root, const byte *start, 
         int is_style = is_word(tag.name, "style");
         is_strange |= index_in(SHAPES, tag.name) == IRRELEVANT && !find(tag.name.start, tag.name.end, ':');
         /* After a strange tag HTML may go on. */
-        if (is_strange && (!links || identify(tag.name) != OTHER)) return NULL;
+        if (is_strange && (!links || (!closing && identify(tag.name) != OTHER))) return NULL;
         const char *of_html = is_style ? "style" : is_word(tag.name, "title") ? "title" : "desc";
         if (!closing && is_word(tag.name, of_html)) {
             const byte *next = is_svg ? find(at, end, '<') : NULL;
@@ -438,8 +438,8 @@ static const byte *tell_tag(Page *page, const Tag *tag, const byte *start, const
         add_place(page, start, tag->id, at);
         return at;
     }
-    page->tags++;
     Name name = identify(tag->name);
+    page->tags += name != OTHER;
     if (page->part == LINKS && (name == A || name == AREA)) {
         if (tag->href.start != NULL)
             add_row(page, (Row){.name = USUAL, .nofollow = is_nofollow(page, tag->rel),
@@ -659,7 +659,7 @@ static byte *write_number(byte *to, Py_ssize_t number)
 }
 
 /* Return the outline of a page: what may point somewhere but each link, and two NULs and the links, `a` with
- * its text and `area`; all together if there is a base. What needs no place in a check is left out.
+ * its text and `area`; all together if there is a base. Links to places of the page are left out.
  *
  * Before each, in a comment, are a NUL, \1 if it is odd, its line and its column. */
 static PyObject *outline_of(const Page *page)
@@ -1086,7 +1086,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
         int encoded = find(text.start, text.end, '&') != NULL;
         if (to->home != NULL && !encoded) {
             int is_own = is_place(page, text, all->places);
-            /* Such a link has no fault, unless the page itself is one: only this is added. */
+            /* Such a link has a fault only if the page itself is one, which is added. */
             if (is_own) text.end = text.start;
             done = is_own < 0 ? -1 : add_url(all->links, text, to);
             if (is_own) to->odd = -1;

@@ -255,9 +255,9 @@ class Scan(NamedTuple):
 
     `links` are the URLs of `a` and `area`, `nofollow` those with rel=nofollow, both without the
     fragments that name places of the page, and `others` the rest: the kinds of all other elements,
-    and what is malformed. References are not decoded in the `title`. `outline` has all this and
-    the texts of links in UTF-8, for `read_outline`. It is empty if the page was read in Python.
-    With `is_usual` no URL or href is to be shortened.
+    and what is malformed. References are not decoded in the `title`. `outline` has the links to
+    all this and their texts in UTF-8, for `read_outline`, but for links to places of the page. It
+    is empty if the page was read in Python. With `is_usual` no URL or href is to be shortened.
     """
 
     links: Urls
@@ -325,7 +325,7 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         pointed.add(kind, end, nofollow if is_nofollow else None)
     for of_links in (links, nofollow):
         if named := of_links.get(url):
-            named -= places
+            of_links[url] = (named - places) or None
     is_usual = not (by_value or any(is_cut(value[0]) for value in values))
     return Scan(links, nofollow, pointed, places, start, title, outline, is_usual)
 
