@@ -195,6 +195,12 @@ def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nof
     assert facts.pointed.kinds == {"a": {URL: {"z"}}}
 
 
+def test_links_with_nofollow_are_in_the_order_of_the_page():
+    body = b"<area rel=nofollow href=x><a rel=nofollow href=y><a rel='nofollow b' href=x>"
+    facts = read(body, HTML["content-type"], URL, scanned=True)
+    assert facts.links == ("https://example.org/a/x", "https://example.org/a/y")
+
+
 def test_the_links_of_headers_are_among_those_that_are_pointed_to():
     headers = httpx.Headers({"content-type": "text/html", "link": "</s.css>; rel=stylesheet"})
     body = b"<p>\n<a href=x>y</a>"

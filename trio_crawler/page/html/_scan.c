@@ -967,7 +967,7 @@ static int add_url(PyObject *urls, Span href, Directory *to)
  * returned for the directory of the page, and `rels` the kinds of links by their rel. */
 typedef struct {
     PyObject *links, *nofollow, *kinds, *rest, *places, *element, *elements, *rels;
-    int some; /* an `a` is among the rest, and so are all that follow: they stay in order */
+    int some; /* a link is among the rest, and so is each `a` that follows: they stay in order */
 } Pointing;
 
 /* Return the URLs of a kind; NULL with an exception set if that fails. */
@@ -1108,17 +1108,18 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
         Span content = {row->content, row->content_end};
         const char *name = row->name == IRRELEVANT ? "" : TOLD[row->name];
         int is_style = !strcmp(name, "style"), is_a = row->name == POINTING;
+        int is_link = is_a || row->name == POINTING + 1; /* an `area` */
         if ((is_a ? !all->some : !strcmp(name, "link")) && to->home != NULL &&
             (done = add_rel(row, is_a, all, to)) != 0) return done;
         if (!is_style) content.end = content.start;
-        to->odd |= is_style || is_a || row->name == POINTING + 1; /* an `area` */
+        to->odd |= is_style || is_link;
         for (const byte *at = row->begin; at < row->end; at++) to->odd |= IS(*at, ODD);
         key = PyBytes_FromStringAndSize((const char *)row->start, content.end - row->start);
         value = key == NULL ? NULL : element_of(page, row, key, content, told, all, to);
         if (value == Py_None) to->room = -1; /* the page is given up */
         if (value != NULL) done = value == Py_None ? 1 : add_element(value, all, to);
         if (done == 0) Py_SETREF(value, Py_NewRef(PyTuple_GET_ITEM(value, 0)));
-        all->some |= is_a;
+        all->some |= is_link;
     }
     if (done == 0) {
         item = Py_BuildValue("nO", PyDict_GET_SIZE(all->links), value);
