@@ -480,6 +480,13 @@ def test_of_the_wanted_links_all_is_told_that_is_told_of_all_links(pieces, data)
     assert some == expected
 
 
+@for_each("end, told", [("<<a href=y>", "d<"), ("<<a href='#i'><p id=i>", "d<"), ("<", "d")])
+def test_a_text_that_ends_in_a_less_than_sign_is_read_to_its_end(end, told):
+    text = f"<a href=x>d{end}"
+    assert wanted_links(text, {"http://e.test/a/x": None})[0].text == told
+    assert read_links(text, URL).links[0].text == told
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_the_links_of_a_crawl_are_among_them(text):
     # For a crawl, the tree of a small page counts an `area` in SVG, which is none of HTML.

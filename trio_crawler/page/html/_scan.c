@@ -697,8 +697,11 @@ static PyObject *outline_of(const Page *page)
             done[group] = close == page->end ? close : read_tag(close + 2, page->end, &tag);
             if (done[group] == NULL) done[group] = page->end;
             to[group] = copy(end, close, done[group]);
-        } else
+        } else {
             to[group] = copy(end, row->start, done[group]);
+            /* A "<" that ends a text begins no tag here either. */
+            if (to[group][-1] == '<' && done[group] < page->end) *to[group]++ = ' ';
+        }
     }
     Py_ssize_t others = to[0] - start, links = to[1] - start - room;
     PyObject *outline = PyBytes_FromStringAndSize(NULL, others + 2 + links);
