@@ -19,7 +19,7 @@ from trio_crawler.arguments import ArgumentError, check_flag, check_kind, check_
 from trio_crawler.expressions import lazy
 from trio_crawler.link import Link
 from trio_crawler.model import REDIRECTS
-from trio_crawler.page.urls import NOWHERE, is_web
+from trio_crawler.page.urls import BARE_PERCENT, NOWHERE, is_web
 from trio_crawler.policy.verdict import (
     BY_REASON,
     BY_STATUS,
@@ -267,7 +267,6 @@ _ADDRESS = lazy(
     """,
     re.VERBOSE,
 )
-_STRAY_PERCENT = lazy("%(?![0-9A-Fa-f]{2})")
 # RFC 3986 allows "/" and "?" in every query, and every mail program reads them.
 _FIELD = lazy(r"(?P<name>[\w.~!$'()*+,;:@%/?-]++)=(?P<value>[\w.~!$'()*+,;:@%/?-]*+)")
 _ADDRESS_FIELDS = frozenset({"to", "cc", "bcc"})
@@ -290,7 +289,7 @@ def note_of(scheme: str) -> str:
 
 def detail_of(url: str, code: str) -> str:
     """Return why a server may answer for a URL with this status as a sentence, "" if unknown."""
-    if code == "400" and _STRAY_PERCENT.search(url):
+    if code == "400" and BARE_PERCENT.search(url):
         return 'a "%" is not followed by two hexadecimal digits: write %25'
     return ""
 
@@ -301,7 +300,7 @@ def mailto_fault(rest: str) -> str:
     It may be without an address (RFC 6068, 2).
     """
     addresses, _, query = rest.partition("?")
-    if _STRAY_PERCENT.search(rest):
+    if BARE_PERCENT.search(rest):
         return 'a "%" is not followed by two hexadecimal digits (RFC 6068)'
     if fault := _addresses_fault(addresses):
         return fault

@@ -26,7 +26,6 @@ from trio_crawler.arguments import (
     check_whole,
     public,
 )
-from trio_crawler.expressions import lazy
 from trio_crawler.in_trio import check_in_trio
 from trio_crawler.model import Answer, Fault, Fetch, Job, Phase, Reason, Response, Validator
 from trio_crawler.net.fetcher import bounds_within
@@ -35,7 +34,7 @@ from trio_crawler.net.http1.wire import MAX_BYTES
 from trio_crawler.net.request import DEFAULT_USER_AGENT
 from trio_crawler.net.statistics import FetchStatistics
 from trio_crawler.page.media import is_read
-from trio_crawler.page.urls import NOWHERE, normalise, web_url
+from trio_crawler.page.urls import BARE_PERCENT, NOWHERE, normalise, web_url
 from trio_crawler.policy.answers import ReceivedHeaders, by_name
 
 __all__ = ["BASE_URL", "STEP", "FolderFetch"]
@@ -51,7 +50,6 @@ _PAGES = (b"text/html", b"application/xhtml+xml")
 
 # What a path may have beside letters, digits and "-._~" (URL Standard, "path percent-encode set").
 _PLAIN = "/!$&'()*+,;=:@[]|"
-_BAD_ESCAPE = lazy("%(?![0-9A-Fa-f]{2})")
 _SEPARATORS = {os.sep, os.altsep or os.sep, "\0"}
 
 _MISSING = frozenset(
@@ -314,7 +312,7 @@ class FolderFetch:
         path = before[len(self.base_url) :]
         names = _names(path)
         if names is None:
-            return Response(400 if _BAD_ESCAPE.search(path) else 404)
+            return Response(400 if BARE_PERCENT.search(path) else 404)
         found = self._find(names, of_folder=not path or path.endswith("/"))
         if found is None:
             return _moved(before + "/", mark + query)
@@ -412,7 +410,7 @@ def _names(path: str) -> list[str] | None:
     except UnicodeError:
         return None
     bad = any(name in (".", "..") or not _SEPARATORS.isdisjoint(name) for name in names)
-    return None if bad or ("%" in path and _BAD_ESCAPE.search(path)) else names
+    return None if bad or ("%" in path and BARE_PERCENT.search(path)) else names
 
 
 def _moved(url: str, query: str) -> Response:

@@ -33,7 +33,7 @@ _NOT_IN_URLS = dict.fromkeys(map(ord, "\t\n\r"))
 
 _SURROGATES = lazy("[\ud800-\udfff]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
-_BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 # The userinfo of a text that may be a URL, with its "@"; `before` is the text up to the userinfo:
 #
 #   http://  user:password@     up to the last "@" before a "/", "?" or "#"
@@ -379,7 +379,7 @@ def seen_key(url: str) -> str:
     check_kind("url", url, str, "a normalised URL as a str")
     if "%" not in url:
         return url
-    if _BARE_PERCENT.search(url):
+    if BARE_PERCENT.search(url):
         # Decoding next to a stray "%" could make a new escape: "%2%65" would become "%2e".
         return _ESCAPE.sub(lambda escape: escape[0].upper(), url)
     return _ESCAPE.sub(_decode_unreserved, url)

@@ -536,6 +536,14 @@ static PyObject *substring(PyObject *text, const Page *page, Span span)
     return PyUnicode_Substring(text, span.start - page->start, span.end - page->start);
 }
 
+/* Return a value of a page that is bytes, decoded if it is encoded. */
+static PyObject *value_of(const Page *page, Span source, int encoded, PyObject *decode)
+{
+    PyObject *value = substring(NULL, page, source);
+    if (value != NULL && encoded) Py_SETREF(value, PyObject_CallOneArg(decode, value));
+    return value;
+}
+
 /* Read a page; return whether its bytes could be had, and where they are, if made. */
 static int read_text(PyObject *text, Page *page, byte **bytes)
 {
@@ -865,8 +873,7 @@ static PyObject *list_links(const Page *page, int nofollow, PyObject *decode, Di
         int encoded = at < end && *at != '#'; /* its fragment is not cut */
         /* The "#" stays after white space, which would be stripped as the end of the URL. */
         if (!encoded) end = at < end && at > row->begin && at[-1] <= ' ' ? at + 1 : at;
-        PyObject *item = substring(NULL, page, (Span){row->begin, end});
-        if (item != NULL && encoded) Py_SETREF(item, PyObject_CallOneArg(decode, item));
+        PyObject *item = value_of(page, (Span){row->begin, end}, encoded, decode);
         if (item != NULL && to != NULL) {
             PyObject *url = any_url_of(item, to);
             if (url != NULL && (to->room -= PyObject_Size(url)) < 0) {
@@ -1041,23 +1048,15 @@ static PyObject *element_of(const Page *page, const Row *row, PyObject *key, Spa
     return element;
 }
 
-/* Return a value without its references. */
-static PyObject *value_of(const Page *page, Span source, int encoded, const Directory *to)
-{
-    PyObject *value = substring(NULL, page, source);
-    if (value != NULL && encoded) Py_SETREF(value, PyObject_CallOneArg(to->decode, value));
-    return value;
-}
-
 /* Add the places of a page; return -1 with an exception set if that fails. */
-static int add_places(const Page *page, PyObject *places, const Directory *to)
+static int add_places(const Page *page, PyObject *places, PyObject *decode)
 {
     int done = 0;
     for (Py_ssize_t each = 0; done >= 0 && each < page->count; each++) {
         const Row *row = &page->rows[each];
         if (row->name == PLACE) {
             int encoded = find(row->begin, row->end, '&') != NULL;
-            PyObject *place = value_of(page, (Span){row->begin, row->end}, encoded, to);
+            PyObject *place = value_of(page, (Span){row->begin, row->end}, encoded, decode);
             done = place == NULL ? -1 : PySet_Add(places, place);
             Py_XDECREF(place);
         }
@@ -1096,7 +1095,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
             if (done != 0) return done;
         }
         to->odd |= encoded;
-        key = value_of(page, text, encoded, to);
+        key = value_of(page, text, encoded, to->decode);
         if (key == NULL) return -1;
         done = 0;
         if (to->home != NULL && encoded) {
@@ -1143,7 +1142,7 @@ static PyObject *targets_of(const Page *page, Pointing all, Directory *to)
     all.rest = PyDict_New();
     all.places = PySet_New(NULL);
     int done = !all.links || !all.nofollow || !all.kinds || !all.rest || !all.places ? -1 : 0;
-    if (done == 0) done = add_places(page, all.places, to);
+    if (done == 0) done = add_places(page, all.places, to->decode);
     for (Py_ssize_t each = 0; done >= 0 && to->room >= 0 && each < page->count; each++) {
         done = add_target(page, &page->rows[each], told, &all, to);
         page->rows[each].odd = to->odd;
