@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from itertools import product
 from types import FrameType
@@ -20,7 +20,7 @@ from trio_crawler import Page, Reason
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS
 from trio_crawler.page import Link, LinkKind, links_of
 from trio_crawler.page.html.links import read_links, read_outline, scan
-from trio_crawler.page.link_targets import Wanted
+from trio_crawler.page.link_targets import Wanted, wanted_of
 from trio_crawler.page.links import read_body_links
 from trio_crawler.page.read import read
 
@@ -439,12 +439,17 @@ PIECES = re.split(
 )
 
 
-def wanted_links(text: str, wanted: Wanted | None) -> list[Link]:
+def wanted_links(text: str, wanted: Mapping[str, Wanted] | None) -> list[Link]:
     """Return the wanted links of a page: by its outline, if it has one."""
     found = scan(text.encode(), URL)
     if found is None or not found.outline:
-        return list(read_links(text, URL, wanted=wanted).links)
+        some = None if wanted is None else wanted_of(wanted, wanted)
+        return list(read_links(text, URL, wanted=some).links)
     return list(read_outline(found.outline, URL, 100_000, wanted))
+
+
+def of_each_kind(wanted: Wanted) -> Mapping[str, Wanted]:
+    return dict.fromkeys(LinkKind, wanted)
 
 
 @examples(500)
@@ -468,22 +473,24 @@ def test_links_are_those_of_the_tree_of_lexbor(text):
 def test_of_the_wanted_links_all_is_told_that_is_told_of_all_links(pieces, data):
     text = "".join(pieces)
     found = read_links(text, URL).links
-    urls = sorted({link.url for link in found})
+    urls, kinds = (sorted({link[at] for link in found}) for at in (0, 1))
     fragments = st.none() | st.sets(st.sampled_from(sorted({link.fragment for link in found})))
-    wanted = data.draw(st.dictionaries(st.sampled_from(urls), fragments)) if urls else {}
+    of_kind = st.dictionaries(st.sampled_from(urls), fragments) if urls else st.nothing()
+    wanted = data.draw(st.dictionaries(st.sampled_from(kinds), of_kind)) if urls else {}
+
+    def is_wanted(link):
+        named = wanted.get(link.kind, {}).get(link.url, ())
+        return named is None or link.fragment in named
+
+    # There may be others.
     some = wanted_links(text, wanted)
-    expected = [
-        link
-        for link in found
-        if link.url in wanted and ((named := wanted[link.url]) is None or link.fragment in named)
-    ]
-    assert some == expected
+    assert list(filter(is_wanted, some)) == list(filter(is_wanted, found))
 
 
 @for_each("end, told", [("<<a href=y>", "d<"), ("<<a href='#i'><p id=i>", "d<"), ("<", "d")])
 def test_a_text_that_ends_in_a_less_than_sign_is_read_to_its_end(end, told):
     text = f"<a href=x>d{end}"
-    assert wanted_links(text, {"http://e.test/a/x": None})[0].text == told
+    assert wanted_links(text, of_each_kind({"http://e.test/a/x": None}))[0].text == told
     assert read_links(text, URL).links[0].text == told
 
 
@@ -511,7 +518,8 @@ TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a re
 
 
 @pytest.mark.parametrize(
-    "base", ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>"]
+    "base",
+    ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>", "<base href=mailto:x>"],
 )
 def test_the_links_to_wanted_urls_are_those_among_all_links(base):
     for tag, href in product(TAGS, HREFS):
@@ -519,10 +527,10 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(base):
         every = list(read_links(text, URL).links)
         assert wanted_links(text, None) == every
         for wanted in {link.url for link in every} | {"http://other.test/x"}:
-            found = wanted_links(text, {wanted: None})
+            found = wanted_links(text, of_each_kind({wanted: None}))
             assert found == [link for link in every if link.url == wanted]
             for name in {link.fragment for link in every}:
-                found = wanted_links(text, {wanted: {name}})
+                found = wanted_links(text, of_each_kind({wanted: {name}}))
                 assert found == [link for link in every if link[:3:2] == (wanted, name)]
 
 

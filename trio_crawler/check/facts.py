@@ -103,8 +103,10 @@ class Unasked:
                 if told[why] < self._most
             }
             at = next((source for _, source in here.values()), 0)
-            wanted, kinds = {url: None for _, url in here}, {kind for kind, _ in here}
-            for link in self._ledger.source(at, wanted, kinds) if here else ():
+            wanted: dict[str, dict[str, None]] = {}
+            for kind, url in here:
+                wanted.setdefault(kind, {})[url] = None
+            for link in self._ledger.source(at, wanted) if here else ():
                 why, _ = here.pop((link.kind, link.url), (("", ""), 0))
                 told[why] += 1
                 if why[0] and told[why] <= self._most:

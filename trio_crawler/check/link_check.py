@@ -37,7 +37,8 @@ __all__ = ["Defect", "LinkCheck", "Verdict", "Verdicts", "parse_patterns", "pars
 _MOST_HOPS = 100
 _NO_REQUEST = "no_request"
 # ▶ Python 3.11 finds a member of an enumeration in 0.1 us, and one by its value in 1 us.
-_FORM, _OTHER_SITE = LinkKind.FORM, Reason.OTHER_SITE
+_FORM = LinkKind.FORM
+_OUTSIDE = (Reason.OTHER_SITE, Reason.NOT_INCLUDED)
 _KIND_OF = {kind.value: kind for kind in LinkKind}
 _FINE, _FINE_OUTSIDE = 1, 2
 # Of a link that was looked at: nothing is to be told of it, or something is.
@@ -245,14 +246,14 @@ class LinkCheck:
                             code = Defect.MISSING_FRAGMENT
                             found += self._coded(page, link, code, external=external)
             if found:
-                wanted: dict[str, set[str] | None] = {}
+                wanted: dict[str, dict[str, set[str] | None]] = {}
                 for fault in found:
+                    of_kind = wanted.setdefault(fault.kind, {})
                     if fault.code != Defect.MISSING_FRAGMENT:
-                        wanted[fault.url] = None
-                    elif (places := wanted.setdefault(fault.url, set())) is not None:
+                        of_kind[fault.url] = None
+                    elif (places := of_kind.setdefault(fault.url, set())) is not None:
                         places.add(fault.fragment)
-                of_kinds = {fault.kind for fault in found}
-                links = self._ledger.source(pointed.source, wanted, of_kinds)
+                links = self._ledger.source(pointed.source, wanted)
                 yield from placed(found, page, links)
         self.listed += unasked.listed()
         yield from self._unlinked(told)
@@ -356,7 +357,7 @@ class LinkCheck:
         """Return why a link was not checked, else None, and its findings but for a fragment."""
         usual = self._ledger.usual(number)
         end = self._ends.get(usual)
-        if rejected == _OTHER_SITE and not (end or self._fine[usual] or kind == _FORM):
+        if rejected in _OUTSIDE and not (end or self._fine[usual] or kind == _FORM):
             # Most links that are looked at: nothing else is made for these.
             return (_KIND_OF[kind], rejected), []
         url = self._ledger.urls.urls[number]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, compress
 from typing import Any, Self, TypeAlias
@@ -305,12 +305,12 @@ class Ledger:
             if self._facts_at[number] == at and row is not None and row.good:
                 yield KeptFacts(about[0], row, about[1], about[2], PageFacts(**fields))
 
-    def source(self, at: int, wanted: Wanted, kinds: Collection[str]) -> Sequence[Link]:
-        """Return links of a page with places and texts: of some kinds those `wanted` at least."""
+    def source(self, at: int, wanted: Mapping[str, Wanted]) -> Sequence[Link]:
+        """Return links of a page with places and texts: those `wanted` of each kind at least."""
         response, rows = self._sources[at]
         if response is not None:
-            return Source(*response).links(wanted, kinds)
-        return [Link(*row) for row in rows if row[0] in wanted]
+            return Source(*response).links(wanted)
+        return [Link(*row) for row in rows if row[0] in wanted.get(row[1], ())]
 
     def usual(self, number: int) -> int:
         """Return the number of the usual spelling of a URL."""

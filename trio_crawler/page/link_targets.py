@@ -36,6 +36,19 @@ Wanted: TypeAlias = Mapping[str, Collection[str] | None]
 """URLs that links are wanted to, each with the fragments of these links; None for any."""
 
 
+def wanted_of(wanted: Mapping[str, Wanted], kinds: Iterable[str]) -> Wanted:
+    """Return what is wanted of some kinds of links together, by what is wanted of each kind."""
+    first, *others = [wanted[kind] for kind in kinds] or [{}]
+    if not others:
+        return first
+    together = dict(first)
+    for of_kind in others:
+        for url, named in of_kind.items():
+            known = together.get(url, ())
+            together[url] = None if named is None or known is None else {*known, *named}
+    return together
+
+
 class Pointed(NamedTuple):
     """What a page points to, by the kinds of its links: URLs, and the texts that are malformed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
@@ -23,7 +23,7 @@ from trio_crawler.page import (
 )
 from trio_crawler.page.html.links import FoundLinks, read_links, read_outline
 from trio_crawler.page.html.pointers import MAX_TEXT, MAX_WRITTEN, kind_of_rel
-from trio_crawler.page.link_targets import Pointed, Wanted
+from trio_crawler.page.link_targets import Pointed, Wanted, wanted_of
 from trio_crawler.page.media import blank_doctype
 
 __all__ = [
@@ -104,21 +104,17 @@ class Source(NamedTuple):
     max_links: int
     outlined: bool
 
-    def links(
-        self, wanted: Wanted | None = None, kinds: Collection[str] | None = None
-    ) -> tuple[Link, ...]:
-        """Return the `wanted` links, None for all, with their places and texts.
-
-        Those of other `kinds` may be left out.
-        """
+    def links(self, wanted: Mapping[str, Wanted] | None = None) -> tuple[Link, ...]:
+        """Return the links `wanted` of each kind at least, None for all, with places and texts."""
         found, url, most = list[Link](), self.url, self.max_links
         if self.headers:
             headers = httpx.Headers(list(self.headers))
             if not self.outlined:
-                whole = read_body_links(self.body, headers, url, max_links=most, wanted=wanted)
+                some = None if wanted is None else wanted_of(wanted, wanted)
+                whole = read_body_links(self.body, headers, url, max_links=most, wanted=some)
                 return tuple(whole.links)
             found, _ = _unplaced(_in_headers(headers, url), url, most)
-        return (*found, *read_outline(self.body, url, most - len(found), wanted, kinds))
+        return (*found, *read_outline(self.body, url, most - len(found), wanted))
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:

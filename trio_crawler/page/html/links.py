@@ -13,7 +13,7 @@ A scan gives a page up whose SVG, MathML or `template` contains more than they m
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -45,6 +45,7 @@ from trio_crawler.page.link_targets import (
     Wanted,
     is_cut,
     resolve_base,
+    wanted_of,
 )
 
 # The names of links as `start_tags` tells them, and the kinds that they may have.
@@ -97,28 +98,32 @@ def read_outline(
     outline: bytes,
     url: str,
     max_links: int,
-    wanted: Wanted | None = None,
-    kinds: Collection[str] | None = None,
+    wanted: Mapping[str, Wanted] | None = None,
 ) -> Sequence[Link]:
-    """Return the links of a page by its outline as `read_links` does, of some `kinds` at least.
+    """Return the links of a page by its outline as `read_links` does.
 
-    Links to places of the page itself may be left out.
+    Of some kinds only the `wanted` ones are needed, and there may be others. Links to places of
+    the page itself may be left out.
     """
-    parts = None if wanted is None else _parts_of(wanted, url)
+    kinds = list(LinkKind) if wanted is None else list(wanted)
     # If there is a base, all are together.
     end = outline.find(b"\0\0")
     apart = end + 2 < len(outline)
-    read = partial(read_links, url=url, max_links=max_links, wanted=wanted, outlined=True)
-    found = list[Link]()
-    if apart and (kinds is None or not _OF_LINKS.isdisjoint(kinds)):
+    read = partial(read_links, url=url, max_links=max_links, outlined=True)
+    some, parts, found = None, None, list[Link]()
+    if apart and (of_links := _OF_LINKS.intersection(kinds)):
+        if wanted is not None:
+            parts = _parts_of(some := wanted_of(wanted, of_links), url)
         others = outline[end + 2 :]
-        found += read(_some_of(others, parts, others), within=_LINKS).links
-    if not apart or kinds is None or any(kind != LinkKind.A for kind in kinds):
+        found += read(_some_of(others, parts, others), wanted=some, within=_LINKS).links
+    if rest := [kind for kind in kinds if not apart or kind != LinkKind.A]:
+        if wanted is not None:
+            parts = _parts_of(some := wanted_of(wanted, rest), url)
         if parts is not None:
             parts = None if any(map(_IS_ODD, parts)) else [each.lower() for each in parts]
         first = outline[:end]
         # A link in capitals is odd. Of the others only the host, which may be in any case.
-        found += read(_some_of(first, parts, first.lower())).links
+        found += read(_some_of(first, parts, first.lower()), wanted=some).links
         found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
 
@@ -134,13 +139,14 @@ def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
         end = url[max(url.rfind("/"), url.rfind("?") - 1) + 1 :]
         if url == own:
             end = ""
-        elif not end and not url.startswith(home):
+        elif not end and url and not url.startswith(home):
             name = url.split("/")[-2]
             end = f"{name}/"
             if url.count("/") == len("://"):
                 # The home page of a site: its host is written, unless it is an address.
                 end = name.partition(":")[0] if name.islower() else ""
-        parts += [end] if named is None else [f"#{each}" if each else end for each in named]
+        last = "" if url.endswith("/") else end
+        parts += [end] if named is None else [f"{last}#{each}" if each else end for each in named]
     return None if "" in parts else parts
 
 
