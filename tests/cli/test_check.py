@@ -297,6 +297,23 @@ def test_a_file_that_cannot_be_written_is_said_before_the_check(server: Server) 
     assert server.requests == []
 
 
+@for_each(
+    "words, workers",
+    [
+        (["assets"], 4),
+        (["assets", "--per-host", "7"], 7),
+        (["assets", "--max-tasks", "3"], 3),
+        # Most wait for other sites.
+        (["external"], 100),
+    ],
+)
+def test_a_folder_alone_is_read_by_few_tasks(
+    words: list[str], workers: int, folder: Path, tmp_path: Path
+) -> None:
+    here("check", "-o", str(tmp_path / "crawl"), str(folder), "--check", *words)
+    assert [run.workers for run in History(tmp_path / "crawl").runs] == [workers]
+
+
 # All pages of a folder.
 
 

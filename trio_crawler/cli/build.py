@@ -133,7 +133,7 @@ def planned(options: CrawlOptions) -> Plan:
                 max_hosts=options.max_hosts,
             ),
             politeness=Politeness(
-                per_host=options.per_host if options.folder is None else options.workers,
+                per_host=options.per_host,
                 delay=options.delay,
                 adaptive=options.adaptive,
                 patience=options.patience,
