@@ -439,13 +439,13 @@ PIECES = re.split(
 )
 
 
-def wanted_links(text: str, wanted: Mapping[str, Wanted] | None) -> list[Link]:
+def wanted_links(text: str, wanted: Mapping[str, Wanted] | None, own: str = URL) -> list[Link]:
     """Return the wanted links of a page: by its outline, if it has one."""
-    found = scan(text.encode(), URL)
+    found = scan(text.encode(), own)
     if found is None or not found.outline:
         some = None if wanted is None else wanted_of(wanted, wanted)
-        return list(read_links(text, URL, wanted=some).links)
-    return list(read_outline(found.outline, URL, 100_000, wanted))
+        return list(read_links(text, own, wanted=some).links)
+    return list(read_outline(found.outline, own, 100_000, wanted))
 
 
 def of_each_kind(wanted: Wanted) -> Mapping[str, Wanted]:
@@ -510,6 +510,7 @@ HREFS += ["", " x\n", "xé", "x&#46;y", "x.y", "\\x", "x\ny", "é ?x"]
 HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b", "x#a\tb", "?a/b", "/1/", "#1"]
 HREFS += "//o.test HTTP://O.test http://o.test/ http://%6f.test/ http://o.test:080/d/".split()
 HREFS += "http://[0a::1]/ /X http://127.1/ http://u@o.test/d/. http://é.test/ MAILTO:x http://[x/".split()
+HREFS += ["x?a=b&amp;c", "?a&amp;b", "x#a?b&amp;c", "/d/x?q&#61;1#f&amp;g", "x?#f&amp;"]
 HREFS += ["http://o.test:081/", "http://o.test/d/x?q=1/#f", "file:///c/", "data:,x/y"]
 TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a rel=w href='{0}'>
 <area href='{0}'>é|<q cite='{0}'>|<svg><use href='{0}'></svg>|<p style='color:url({0})'>x</p>
@@ -518,19 +519,22 @@ TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a re
 
 
 @pytest.mark.parametrize(
-    "base",
-    ["", "<base href=/b/>", "<base href=x>", "<base href='//o.test/x'>", "<base href=mailto:x>"],
+    ("base", "own"),
+    [
+        *[("", URL), ("", f"{URL}?x"), ("", "http://e.test/x?q"), ("<base href=/b/>", URL)],
+        *[(f"<base href={base}>", URL) for base in ("x", "//o.test/x", "mailto:x")],
+    ],
 )
-def test_the_links_to_wanted_urls_are_those_among_all_links(base):
+def test_the_links_to_wanted_urls_are_those_among_all_links(base, own):
     for tag, href in product(TAGS, HREFS):
         text = f"{base}<a href=#f>t</a>é<title>t</title>{tag.format(href)}<a href='x'>"
-        every = list(read_links(text, URL).links)
-        assert wanted_links(text, None) == every
+        every = list(read_links(text, own).links)
+        assert wanted_links(text, None, own) == every
         for wanted in {link.url for link in every} | {"http://other.test/x"}:
-            found = wanted_links(text, of_each_kind({wanted: None}))
+            found = wanted_links(text, of_each_kind({wanted: None}), own)
             assert found == [link for link in every if link.url == wanted]
             for name in {link.fragment for link in every}:
-                found = wanted_links(text, of_each_kind({wanted: {name}}))
+                found = wanted_links(text, of_each_kind({wanted: {name}}), own)
                 assert found == [link for link in every if link[:3:2] == (wanted, name)]
 
 

@@ -180,6 +180,30 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     assert [each.text for each in found] == ["text", "A", "up"]
 
 
+@for_each(
+    "encoding, letter",
+    [
+        ("utf-8", "é"),
+        ("iso-8859-1", "é"),
+        ("euc-kr", "가"),
+        ("shift_jis", "あ"),
+        ("utf-16", "\ud800"),
+    ],
+)
+def test_the_links_by_an_outline_are_those_of_the_page_in_its_encoding(encoding, letter):
+    text = f"é<a href='x{letter}?{letter}'>{letter}</a>\n{letter}<img src='?{letter}'><a href=x>"
+    body = text.replace("é", letter).encode(encoding, "surrogatepass")
+    headers = httpx.Headers({"content-type": f"text/html; charset={encoding}"})
+    facts = read(body, headers["content-type"], URL, scanned=True)
+    about = URL, facts.pointed, 9, facts.outline, None, facts.charset
+    kept = read_page_links(body, headers["content-type"], *about).kept
+    links = read_body_links(body, headers, URL).links
+    assert kept.links() == links
+    assert kept.encoding or accelerator.targets is None
+    for link in links:
+        assert kept.links({link.kind: {link.url: None}}) == (link,)
+
+
 @pytest.mark.skipif(accelerator.targets is None, reason="pages are read in Python")
 def test_an_outline_leaves_out_what_needs_no_place_in_a_check():
     text = '<p id=z><a href="#z">z</a><a href="#y">y</a><input id=i><img src=j>'

@@ -191,6 +191,14 @@ def tags_differ(text: str) -> str:
         )
         if found != sought:
             return f"{outlined}\nare in {ours.outline!r}, not\n{sought}"
+    if ours is not None and our_links.links:
+        one = our_links.links[len(text) % len(our_links.links)]
+        wanted = {one.kind: {one.url: {one.fragment}}}
+        outlined = read_outline(ours.outline, URL, 100_000, wanted)
+        alike = [link for link in our_links.links if link[:3] == one[:3]]
+        is_own = one.url == URL and one.fragment in ours.places
+        if not is_own and [link for link in outlined if link[:3] == one[:3]] != alike:
+            return f"{outlined}\nare in {ours.outline!r}, not\n{alike}"
     if ours is not None and theirs is not None:
         if list(ours.links) != list(theirs.links):
             return f"{list(ours.links)}\nis another order than that of\n{list(theirs.links)}"

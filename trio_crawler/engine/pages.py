@@ -191,7 +191,7 @@ class PageHandler:
         whole = self._plan.checks.fragments and body and response.flaw is None
         if facts.pointed is not None:
             about = job.url, facts.pointed, most, facts.outline, headers if linking else None
-            page_links = read_page_links(body, content_type(headers), *about)
+            page_links = read_page_links(body, content_type(headers), *about, facts.charset)
             targets = facts.targets if whole else None
             return replace(facts, found=page_links, targets=targets, outline=b"")
         found = read_body_links(body, headers, job.url, max_links=most).links

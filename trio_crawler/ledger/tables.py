@@ -94,7 +94,7 @@ class UrlTable(UrlSet):
     _width = 12
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(_RECENT)
         self.urls = TextList()
         self.same: dict[int, int] = {}
         self._numbers: dict[str, int] = {}

@@ -95,26 +95,27 @@ class PageLinks(Sequence[Link]):
 class Source(NamedTuple):
     """The response that links are read from, with the headers that matter; or its outline.
 
-    Beside an outline there is no Content-Type.
+    Beside an outline there is no Content-Type, but the `encoding` of the page; beside a body, "".
     """
 
     body: bytes
     url: str
     headers: Sequence[tuple[str, str]]
     max_links: int
-    outlined: bool
+    encoding: str
 
     def links(self, wanted: Mapping[str, Wanted] | None = None) -> tuple[Link, ...]:
         """Return the links `wanted` of each kind at least, None for all, with places and texts."""
         found, url, most = list[Link](), self.url, self.max_links
         if self.headers:
             headers = httpx.Headers(list(self.headers))
-            if not self.outlined:
+            if not self.encoding:
                 some = None if wanted is None else wanted_of(wanted, wanted)
                 whole = read_body_links(self.body, headers, url, max_links=most, wanted=some)
                 return tuple(whole.links)
             found, _ = _unplaced(_in_headers(headers, url), url, most)
-        return (*found, *read_outline(self.body, url, most - len(found), wanted))
+        room, encoding = most - len(found), self.encoding
+        return (*found, *read_outline(self.body, url, room, wanted, encoding))
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:
@@ -135,18 +136,19 @@ def read_page_links(
     max_links: int,
     outline: bytes = b"",
     headers: httpx.Headers | None = None,
+    encoding: str = "utf-8",
 ) -> PageLinks:
     """Return the links of a page that was scanned, and those of its headers if it has some.
 
-    `kind` is its Content-Type.
+    `kind` is its Content-Type, and `encoding` what it is in.
     """
     kept: list[tuple[str, str]] = []
     if headers is not None:
         kept = [(name, value) for name in ("link", "refresh") for value in headers.get_list(name)]
         for link in _unplaced(_in_headers(headers, url), url, max_links)[0]:
             pointed.add(link.kind, (link.url, link.fragment, link.malformed))
-    whole = Source(body, url, [*kept, ("content-type", kind)], max_links, outlined=False)
-    short = Source(outline, url, kept, max_links, outlined=True) if outline else whole
+    whole = Source(body, url, [*kept, ("content-type", kind)], max_links, encoding="")
+    short = Source(outline, url, kept, max_links, encoding) if outline else whole
     return PageLinks(pointed, whole, short)
 
 

@@ -362,8 +362,7 @@ def scan_targets(
         resolved=True,
         malformed=malformed.get(LinkKind.A, ()),
         pointed=pointed if found.is_usual else link_targets.shortened(pointed),
-        # The charset of a page matters for the queries of its links.
-        outline=found.outline if encoding == "utf-8" else b"",
+        outline=found.outline,
         targets=places_of(places),
     )
 

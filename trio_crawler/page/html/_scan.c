@@ -1085,7 +1085,8 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
     int done = -1; /* 0 if it goes to the rest */
     if (row->name == USUAL) {
         Span text = {row->begin, row->end};
-        int encoded = find(text.start, text.end, '&') != NULL;
+        const byte *reference = find(text.start, text.end, '&');
+        int encoded = reference != NULL;
         if (to->home != NULL && !encoded) {
             int is_own = is_place(page, text, all->places);
             /* Such a link has a fault only if the page itself is one, which is added. */
@@ -1094,7 +1095,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
             if (is_own) to->odd = -1;
             if (done != 0) return done;
         }
-        to->odd |= encoded;
+        to->odd |= encoded && find(text.start, reference, '?') == NULL;
         key = value_of(page, text, encoded, to->decode);
         if (key == NULL) return -1;
         done = 0;

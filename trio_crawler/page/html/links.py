@@ -99,8 +99,9 @@ def read_outline(
     url: str,
     max_links: int,
     wanted: Mapping[str, Wanted] | None = None,
+    encoding: str = "utf-8",
 ) -> Sequence[Link]:
-    """Return the links of a page by its outline as `read_links` does.
+    """Return the links of a page in an `encoding` by its outline as `read_links` does.
 
     Of some kinds only the `wanted` ones are needed, and there may be others. Links to places of
     the page itself may be left out.
@@ -109,7 +110,7 @@ def read_outline(
     # If there is a base, all are together.
     end = outline.find(b"\0\0")
     apart = end + 2 < len(outline)
-    read = partial(read_links, url=url, max_links=max_links, outlined=True)
+    read = partial(read_links, url=url, encoding=encoding, max_links=max_links, outlined=True)
     some, parts, found = None, None, list[Link]()
     if apart and (of_links := _OF_LINKS.intersection(kinds)):
         if wanted is not None:
@@ -132,21 +133,26 @@ def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
     """Return what is in the source of each link to a wanted URL; None if that is unknown.
 
     `own` is the URL of the page. A link without an escape is written with the last segment of its
-    path, with its query and its fragment: only those of the page and of directories need not be.
+    path and with its fragment: only those of the page and of directories need not be. After a "?"
+    there may be references.
     """
     home, parts = own[: own.index("/", len("https://")) + 1], list[str]()
     for url, named in wanted.items():
-        end = url[max(url.rfind("/"), url.rfind("?") - 1) + 1 :]
+        path, query, _ = url.partition("?")
+        end = path[path.rfind("/") + 1 :]
         if url == own:
-            end = ""
+            end = query = ""
+        elif query:
+            end = "" if own.startswith(path) else end
         elif not end and url and not url.startswith(home):
             name = url.split("/")[-2]
             end = f"{name}/"
             if url.count("/") == len("://"):
                 # The home page of a site: its host is written, unless it is an address.
                 end = name.partition(":")[0] if name.islower() else ""
-        last = "" if url.endswith("/") else end
-        parts += [end] if named is None else [f"{last}#{each}" if each else end for each in named]
+        before = "" if path.endswith("/") else end
+        for each in ("",) if named is None or query else named:
+            parts.append(f"{before}#{each}" if each and "?" not in each else end + query)
     return None if "" in parts else parts
 
 
@@ -200,7 +206,7 @@ class _Collector:
             else:
                 empty = xml and text.startswith("/>", content - 2)
                 inside = content if name == "a" and not empty else 0
-                self._add(pointers(name, text[begin:end], foreign=foreign), start, inside)
+                self._add(pointers(name, text[begin:end], foreign=foreign)[0], start, inside)
                 if name == "style":
                     self._read_style(text, tag)
                 elif name == "iframe" and not foreign:
@@ -397,9 +403,9 @@ def _element(home: str | None, name: str, source: str, content: str) -> Pointing
     """
     if name in _HARD or (name == "iframe" and "srcdoc" in source.lower()):
         return None
-    given = attributes(source)
+    pointing, given = pointers(name, source, foreign=name == USE)
     # A base is never shown, and so its style leads nowhere.
-    found = [] if name == "base" else list(pointers(name, source, foreign=name == USE))
+    found = [] if name == "base" else [*pointing]
     if name == "style" and is_style_sheet(source):
         for url, written, _, imported in css.style_urls(content):
             found.append(Pointer(LinkKind.STYLE if imported else LinkKind.CSS, url, written))

@@ -110,20 +110,24 @@ def kind_of_rel(rel: str) -> LinkKind | None:
     return None if not tokens or _NO_DOCUMENTS.issuperset(tokens) else LinkKind.LINK
 
 
-def pointers(name: str, source: str, *, foreign: bool) -> Iterator[Pointer]:
-    """Yield what an element points to; `source` are its attributes as written.
+def pointers(
+    name: str, source: str, *, foreign: bool
+) -> tuple[tuple[Pointer, ...], Mapping[str, str]]:
+    """Return what an element points to, and its attributes; `source` are these as written.
 
     `foreign` is whether the element is one of SVG or MathML.
     """
     # Most pages of a site begin and end with the same elements.
-    if len(source) <= _MAX_CACHED_SOURCE:
-        return iter(_cached(name, source, foreign))
-    return pointers_in(name, attributes(source), foreign=foreign)
+    read = _cached if len(source) <= _MAX_CACHED_SOURCE else _read
+    return read(name, source, foreign)
 
 
-@lru_cache(4_096)
-def _cached(name: str, source: str, foreign: bool) -> tuple[Pointer, ...]:
-    return tuple(pointers_in(name, attributes(source), foreign=foreign))
+def _read(name: str, source: str, foreign: bool) -> tuple[tuple[Pointer, ...], Mapping[str, str]]:
+    found = attributes(source)
+    return tuple(pointers_in(name, found, foreign=foreign)), found
+
+
+_cached = lru_cache(4_096)(_read)
 
 
 def pointers_in(name: str, found: Mapping[str, str], *, foreign: bool) -> Iterator[Pointer]:
