@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from check.findings import FACTS, HOSTILE, MOVED, NAMELESS, PAGE, SEED, finding, several
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from trio_crawler.check import Finding, Identity, Verdict, check_report
 

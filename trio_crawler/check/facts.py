@@ -8,13 +8,15 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial, wraps
 from inspect import signature
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple, ParamSpec
+
+from msgspec.structs import force_setattr
 
 from trio_crawler._version import __version__
 from trio_crawler.arguments import (
@@ -31,6 +33,7 @@ from trio_crawler.check.finding import Finding, Identity, in_order
 from trio_crawler.expressions import lazy
 from trio_crawler.ledger.ledger import Ledger, Numbers, Outlinks
 from trio_crawler.link import Link
+from trio_crawler.model import Record
 from trio_crawler.report.visible import ascii_json
 
 HIDDEN = "***"
@@ -114,8 +117,7 @@ class Unasked:
 
 
 @public("trio_crawler.check")
-@dataclass(frozen=True, slots=True)
-class CheckFacts:
+class CheckFacts(Record, frozen=True):
     """What a check knows beside its findings.
 
     - `date` is when it began, with a time zone;
@@ -141,12 +143,12 @@ class CheckFacts:
 
     date: datetime
     command: str = ""
-    checked: Mapping[str, int] = field(default_factory=dict)
-    not_checked: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    checked: Mapping[str, int] = {}
+    not_checked: Mapping[tuple[str, str], int] = {}
     listed: Sequence[NotChecked] | None = None
     recalled: int = 0
     unlinked: Sequence[str] | None = None
-    unread: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, int] = {}
     mended: Sequence[Identity] | None = None
     ended: str = ""
     version: str = __version__
@@ -162,14 +164,14 @@ class CheckFacts:
             check_kind(name, counts, Mapping, "numbers by kind")
             for number in counts.values():
                 check_whole(f"each number of {name}", number)
-            object.__setattr__(self, name, dict(counts))
+            force_setattr(self, name, dict(counts))
         if self.listed is not None:
-            object.__setattr__(self, "listed", several_of("listed", self.listed, NotChecked))
+            force_setattr(self, "listed", several_of("listed", self.listed, NotChecked))
         check_whole("recalled", self.recalled)
         if self.unlinked is not None:
-            object.__setattr__(self, "unlinked", several_strings("unlinked", self.unlinked))
+            force_setattr(self, "unlinked", several_strings("unlinked", self.unlinked))
         if self.mended is not None:
-            object.__setattr__(self, "mended", several_of("mended", self.mended, Identity))
+            force_setattr(self, "mended", several_of("mended", self.mended, Identity))
 
     @property
     def when(self) -> str:
@@ -254,8 +256,7 @@ _KEYS = set(Identity._fields)
 
 
 @public("trio_crawler.check")
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """The findings of a check beside those of a baseline.
 
     `new` are the findings that the baseline does not have, `known` those that it has, both by page

@@ -8,12 +8,12 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 # Modules of the check are imported when a check begins: most crawls check no links.
 from trio_crawler import ArgumentError, Outcome, Page, StoreError, check, report
