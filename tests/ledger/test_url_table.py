@@ -25,11 +25,11 @@ def test_numbers_and_urls_are_those_of_a_dict(portions):
 
 
 def test_texts_come_back_from_every_block():
-    texts, wanted = TextList(), [f"https://site.test/{n}/{'q' * (n % 900)}" for n in range(2_000)]
+    texts, wanted = TextList(), [f"https://site.test/{n}/{'q' * (n % 900)}" for n in range(3_000)]
     for text in wanted:
         texts.append(text)
     assert list(texts) == wanted
-    assert [texts[n] for n in range(2_000)] == wanted
+    assert [texts[n] for n in range(3_000)] == wanted
 
 
 def test_long_urls_that_are_alike_take_less_than_100_bytes_each():

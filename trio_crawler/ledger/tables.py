@@ -34,13 +34,13 @@ _key = Struct("<q").pack
 
 
 class TextList:
-    """A list of texts that only grows; all but the last are compressed.
+    """A list of texts that only grows; all but 1 MiB and the last are compressed.
 
     ▶ A URL of an ordinary site takes 10 to 20 bytes.
     """
 
     def __init__(self) -> None:
-        self._blocks: list[bytes] = []
+        self._blocks: list[bytes | list[str]] = []
         # The index of the first text of each block.
         self._starts = array("Q")
         self._tail: list[str] = []
@@ -57,8 +57,10 @@ class TextList:
         self._count += 1
         self._tail_size += len(text)
         if self._tail_size >= _BLOCK:
+            few = len(self._blocks) < _OPEN
             # Not msgspec: an href may have lone surrogates.
-            self._blocks.append(zlib.compress(marshal.dumps(self._tail), 1))
+            packed = self._tail if few else zlib.compress(marshal.dumps(self._tail), 1)
+            self._blocks.append(packed)
             self._starts.append(self._count - len(self._tail))
             self._tail, self._tail_size = [], 0
 
@@ -75,7 +77,10 @@ class TextList:
         yield from self._tail
 
     def _read(self, block: int) -> list[str]:
-        texts: list[str] = marshal.loads(zlib.decompress(self._blocks[block]))  # noqa: S302
+        packed = self._blocks[block]
+        if isinstance(packed, list):
+            return packed
+        texts: list[str] = marshal.loads(zlib.decompress(packed))  # noqa: S302
         return texts
 
 
