@@ -334,6 +334,7 @@ class Folder:
 
     def __init__(self, path: str, base: str, *, clean_urls: bool, whole: bool) -> None:
         self.path, self.base, self._whole = path, base, whole
+        self._clean_urls = clean_urls
         self._files: FolderFetch | None = None
         # A folder that was checked in an earlier run may not be there any more.
         with suppress(ArgumentError):
@@ -387,6 +388,8 @@ class Folder:
         """Whether there is an outcome of another URL that the same file answers for."""
         if url.endswith("/"):
             twin = f"{url}index.html"
+        elif not (self._clean_urls or url.endswith("/index.html")):
+            return False
         else:
             twin = url.removesuffix("index.html" if url.endswith("/index.html") else ".html")
             twin = f"{url}.html" if twin == url else twin
