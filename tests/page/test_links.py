@@ -439,12 +439,11 @@ PIECES = re.split(
 )
 
 
-def wanted_links(text: str, wanted: Mapping[str, Wanted] | None, own: str = URL) -> list[Link]:
+def wanted_links(text: str, wanted: Mapping[str, Wanted], own: str = URL) -> list[Link]:
     """Return the wanted links of a page: by its outline, if it has one."""
     found = scan(text.encode(), own)
     if found is None or not found.outline:
-        some = None if wanted is None else wanted_of(wanted, wanted)
-        return list(read_links(text, own, wanted=some).links)
+        return list(read_links(text, own, wanted=wanted_of(wanted, wanted)).links)
     return list(read_outline(found.outline, own, 100_000, wanted))
 
 
@@ -529,7 +528,8 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(base, own):
     for tag, href in product(TAGS, HREFS):
         text = f"{base}<a href=#f>t</a>é<title>t</title>{tag.format(href)}<a href='x'>"
         every = list(read_links(text, own).links)
-        assert wanted_links(text, None, own) == every
+        all_urls = of_each_kind({link.url: None for link in every})
+        assert wanted_links(text, all_urls, own) == every
         for wanted in {link.url for link in every} | {"http://other.test/x"}:
             found = wanted_links(text, of_each_kind({wanted: None}), own)
             assert found == [link for link in every if link.url == wanted]

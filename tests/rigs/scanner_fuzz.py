@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from rigs import fuzzing  # noqa: E402
 
+from trio_crawler.link import LinkKind  # noqa: E402
 from trio_crawler.page import (  # noqa: E402
     accelerator,
     read,
@@ -176,14 +177,13 @@ def tags_differ(text: str) -> str:
     if our_places != places or (ours is not None and places_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
     every = {link.url: None for link in our_links.links}
-    for kinds in ({"a"}, {"css"}, {"link", "image"}, None) if ours is not None else ():
-        wanted = None if kinds is None else dict.fromkeys(kinds, every)
-        outlined = read_outline(ours.outline, URL, 100_000, wanted)
+    for kinds in ({"a"}, {"css"}, {"link", "image"}, {*LinkKind}) if ours is not None else ():
+        outlined = read_outline(ours.outline, URL, 100_000, dict.fromkeys(kinds, every))
         found, sought = (
             [
                 link
                 for link in links
-                if (kinds is None or link.kind in kinds)
+                if link.kind in kinds
                 # An outline has not all links to places of the page.
                 and (link.url != URL or link.fragment not in ours.places)
             ]

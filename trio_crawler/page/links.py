@@ -101,7 +101,10 @@ class Source(NamedTuple):
     encoding: str
 
     def links(self, wanted: Mapping[str, Wanted] | None = None) -> tuple[Link, ...]:
-        """Return the links `wanted` of each kind at least, None for all, with places and texts."""
+        """Return the links `wanted` of each kind at least, with their places and texts.
+
+        None stands for all, of a body.
+        """
         found, url, most = list[Link](), self.url, self.max_links
         if self.headers:
             headers = httpx.Headers(list(self.headers))
@@ -111,7 +114,7 @@ class Source(NamedTuple):
                 return tuple(whole.links)
             found, _ = _unplaced(_in_headers(headers, url), url, most)
         room, encoding = most - len(found), self.encoding
-        return (*found, *read_outline(self.body, url, room, wanted, encoding))
+        return (*found, *read_outline(self.body, url, room, wanted or {}, encoding))
 
 
 def pointed_of(found: Sequence[Link]) -> Pointed:

@@ -98,34 +98,32 @@ def read_outline(
     outline: bytes,
     url: str,
     max_links: int,
-    wanted: Mapping[str, Wanted] | None = None,
+    wanted: Mapping[str, Wanted],
     encoding: str = "utf-8",
 ) -> Sequence[Link]:
     """Return the links of a page in an `encoding` by its outline as `read_links` does.
 
-    Of some kinds only the `wanted` ones are needed, and there may be others. Links to places of
-    the page itself may be left out.
+    Of each kind the `wanted` ones are returned, and perhaps others. Links to places of the page
+    itself may be left out.
     """
-    kinds = list(LinkKind) if wanted is None else list(wanted)
     # If there is a base, all are together.
     end = outline.find(b"\0\0")
     apart = end + 2 < len(outline)
+    links = [kind for kind in wanted if apart and kind in _OF_LINKS]
+    rest = [kind for kind in wanted if not (apart and kind == LinkKind.A)]
     read = partial(read_links, url=url, encoding=encoding, max_links=max_links, outlined=True)
-    some, parts, found = None, None, list[Link]()
-    if apart and (of_links := _OF_LINKS.intersection(kinds)):
-        if wanted is not None:
-            parts = _parts_of(some := wanted_of(wanted, of_links), url)
-        others = outline[end + 2 :]
-        found += read(_some_of(others, parts, others), wanted=some, within=_LINKS).links
-    if rest := [kind for kind in kinds if not apart or kind != LinkKind.A]:
-        if wanted is not None:
-            parts = _parts_of(some := wanted_of(wanted, rest), url)
-        if parts is not None:
-            parts = None if any(map(_IS_ODD, parts)) else [each.lower() for each in parts]
-        first = outline[:end]
-        # A link in capitals is odd. Of the others only the host, which may be in any case.
-        found += read(_some_of(first, parts, first.lower()), wanted=some).links
-        found.sort(key=attrgetter("line", "column"))
+    found = list[Link]()
+    for kinds, part, within in ((links, slice(end + 2, None), _LINKS), (rest, slice(end), None)):
+        if kinds:
+            tags, some = outline[part], wanted_of(wanted, kinds)
+            searched, parts = tags, _parts_of(some, url)
+            if within is None:
+                # A link in capitals is odd. Of the others only the host may be in any case.
+                odd = not parts or any(map(_IS_ODD, parts))
+                parts = None if odd else [each.lower() for each in parts or ()]
+                searched = tags.lower()
+            found += read(_some_of(tags, parts, searched), wanted=some, within=within).links
+    found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
 
 
