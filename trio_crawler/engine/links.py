@@ -31,7 +31,7 @@ from trio_crawler.page import media
 from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
 from trio_crawler.page.link_targets import Pointed
-from trio_crawler.page.links import PageLinks, pointed_of
+from trio_crawler.page.links import STYLE_SHEET, PageLinks, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import WEB, host, is_web, seen_key, without_userinfo
 from trio_crawler.policy.answers import header_directives, meta_directives
@@ -367,9 +367,7 @@ class Links:
                 )
             elif rejected:
                 links = tuple([url for url in links if url not in rejected])
-        leads_on = "html" in facts.content_type or (
-            links and facts.content_type == media.STYLE_SHEET
-        )
+        leads_on = "html" in facts.content_type or (links and facts.content_type == STYLE_SHEET)
         if about.traps is not None and response.status < 300 and leads_on:
             on = [each.url for each in successors if each.purpose is Purpose.PAGE]
             about.traps.record_links(job.url, response.body, on, links, depth=job.depth)

@@ -60,10 +60,9 @@ class HttpFetch(Fetcher):
     A crawl reads nothing in a body whose Content-Type is neither HTML nor XML nor text, nor in
     that of an error response, nor in a download (`Content-Disposition: attachment`) that is not
     HTML. Such a body is left after the head if its Content-Length is more
-    than `max_bytes`. Without `bodies` every such body is, and every text without links: all that
-    is neither HTML, XML, CSS nor a web application manifest. One of at most 64 KiB by
-    Content-Length is read all the same, to keep the connection. `Response.flaw` says why a body
-    is not whole.
+    than `max_bytes`. Without `bodies` every body of such a type is, except one of at most 64 KiB
+    by Content-Length, which is read to keep the connection. `Response.flaw` says why a body is
+    not whole.
 
     The fetch connects to public addresses, and to private ones in three cases. A seed that is an
     address opens it, at the seed's port. A seed that is a name opens, for this name and the seed's

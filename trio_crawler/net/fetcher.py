@@ -281,7 +281,7 @@ class Fetcher:
         kind = declared_type(named.get(b"content-type", b"").decode("latin-1"))
         if job.purpose is Purpose.CHECK:
             return Reason.NOT_READ if length is None or length > SMALL_BYTES else None
-        needed = is_read(kind, bodies=self._bodies)
+        needed = is_read(kind)
         if needed and kind not in (HTML, XHTML):
             needed = not is_attachment(named.get(b"content-disposition", b"").decode("latin-1"))
         if not (self._bodies or needed) and (length is None or length > SMALL_BYTES):

@@ -90,8 +90,7 @@ class FolderFetch:
 
     `max_bytes` bounds the body as in `HttpFetch`: a page is cut (`Response.flaw`), a robots.txt
     too after 500 KiB, and a sitemap of more than 50 MiB is a fault. A body in which a crawl reads
-    nothing, by its type, is left if it is longer; without `bodies` it is always left, and so is a
-    text of a type without links.
+    nothing, by its type, is left if it is longer; without `bodies` it is always left.
 
     All other URLs go to the fetch `other`, which the caller closes; its `user_agent`, `lookup`
     and the like are those of this fetch. Without it they are `BLOCKED_ADDRESS` faults. A path
@@ -366,7 +365,7 @@ class FolderFetch:
         headers = _headers(kind, status)
         if job.validator is not None and _is_unchanged(job.validator, headers):
             return Response(304, headers)
-        if bounds.pages and not is_read(kind.decode(), bodies=self._bodies):
+        if bounds.pages and not is_read(kind.decode()):
             if not self._bodies:
                 return Response(200, headers, flaw=Reason.NOT_READ)
             if size > bounds.max_bytes:

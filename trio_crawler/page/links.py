@@ -40,6 +40,10 @@ __all__ = [
 MAX_LINKS = 100_000
 """The most links of one body that are read."""
 
+STYLE_SHEET, MANIFEST = "text/css", "application/manifest+json"
+READ = media.MARKUP | {STYLE_SHEET, MANIFEST}
+"""The media types of bodies that are read for links."""
+
 
 @public("trio_crawler.page")
 class PageLinks(Sequence[Link]):
@@ -193,10 +197,10 @@ def read_body_links(
         if kind not in media.XML or media.has_html_root(text):
             read = partial(read_links, encoding=encoding, xml=xml, max_links=room)
             more, left_out = read(text, url, wanted=wanted)
-    elif kind == media.STYLE_SHEET:
+    elif kind == STYLE_SHEET:
         text, _ = charset.decode(body, charset.detect_style(body, content_type, encoding))
         more, left_out = read_style_links(text, url, max_links=room)
-    elif kind == media.MANIFEST:
+    elif kind == MANIFEST:
         rows = (
             (0, kind, value, value[:MAX_WRITTEN], "", False)
             for kind, value in values.in_manifest(body)

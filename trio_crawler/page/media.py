@@ -15,9 +15,6 @@ HTML = "text/html"
 XHTML = "application/xhtml+xml"
 XML = frozenset({"application/xml", "text/xml"})
 MARKUP = XML | {HTML, XHTML}
-STYLE_SHEET, MANIFEST = "text/css", "application/manifest+json"
-LINKED = MARKUP | {STYLE_SHEET, MANIFEST}
-"""The media types of bodies that are read for links."""
 
 _NAME = r"[!#$%&'*+.^_`|~0-9a-z-]+"
 _TYPE = lazy(rf"[\s;,]*(?P<type>{_NAME}/{_NAME})")
@@ -85,12 +82,9 @@ def is_text(media: str) -> bool:
     return _TEXT_TYPE.fullmatch(media) is not None
 
 
-def is_read(media: str, *, bodies: bool) -> bool:
-    """Whether a crawl reads bodies of this media type; "" is one that is sniffed.
-
-    Those are all that are text, and without `bodies` only those that may have links.
-    """
-    return not media or media in LINKED or (bodies and is_text(media))
+def is_read(media: str) -> bool:
+    """Whether a crawl reads bodies of this media type; "" is one that is sniffed."""
+    return not media or media in MARKUP or is_text(media)
 
 
 def is_attachment(header: str) -> bool:

@@ -29,7 +29,8 @@ from trio_crawler.model import (
     Statistics,
     Validator,
 )
-from trio_crawler.page.media import LINKED, MARKUP
+from trio_crawler.page.links import READ
+from trio_crawler.page.media import MARKUP
 from trio_crawler.page.read import Facts
 from trio_crawler.policy.settings import Checks, HostStatistics
 from trio_crawler.store import rows, runs
@@ -342,7 +343,7 @@ def _with_links(checks: Checks) -> str:
         return "1"
     stored = "SELECT {} FROM found_ WHERE found_.number = coalesce(page_.same_as, page_.number)"
     links, places = (f"coalesce(({stored.format(each)}), 0)" for each in ("1", "targets NOT NULL"))
-    others, markup = (f"page_.content_type NOT IN {tuple(sorted(of))}" for of in (LINKED, MARKUP))
+    others, markup = (f"page_.content_type NOT IN {tuple(sorted(of))}" for of in (READ, MARKUP))
     if checks.fragments:
         return f"({others} OR {places} OR ({markup} AND {links}))"
     return f"({others} OR {links})"
