@@ -20,7 +20,7 @@ from trio_crawler import Page, Reason
 from trio_crawler.link import ASSET_KINDS, PAGE_KINDS
 from trio_crawler.page import Link, LinkKind, links_of
 from trio_crawler.page.html.links import read_links, read_outline, scan
-from trio_crawler.page.link_targets import Wanted, wanted_of
+from trio_crawler.page.link_targets import Pointed, Wanted, wanted_of
 from trio_crawler.page.links import read_body_links
 from trio_crawler.page.read import read
 
@@ -510,6 +510,7 @@ HREFS += ["#", "x#", "x#<b>", "x#é", "x#a&amp;b", "x#a\tb", "?a/b", "/1/", "#1"
 HREFS += "//o.test HTTP://O.test http://o.test/ http://%6f.test/ http://o.test:080/d/".split()
 HREFS += "http://[0a::1]/ /X http://127.1/ http://u@o.test/d/. http://é.test/ MAILTO:x http://[x/".split()
 HREFS += ["x?a=b&amp;c", "?a&amp;b", "x#a?b&amp;c", "/d/x?q&#61;1#f&amp;g", "x?#f&amp;"]
+HREFS += ["x#f\n", "file:///c|/", "http:", "http:?q", " HTTPS:#f", "http:x", "http:/x"]
 HREFS += ["http://o.test:081/", "http://o.test/d/x?q=1/#f", "file:///c/", "data:,x/y"]
 TAGS = """<a href="{0}">t\n<img src="{0}" alt=z></a>|<img srcset="{0} 2x">|<a rel=w href='{0}'>
 <area href='{0}'>é|<q cite='{0}'>|<svg><use href='{0}'></svg>|<p style='color:url({0})'>x</p>
@@ -536,6 +537,18 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(base, own):
             for name in {link.fragment for link in every}:
                 found = wanted_links(text, of_each_kind({wanted: {name}}), own)
                 assert found == [link for link in every if link[:3:2] == (wanted, name)]
+
+
+def test_a_page_points_to_what_its_links_lead_to():
+    for tag, href in product(TAGS, HREFS):
+        text = f"<title>t</title>{tag.format(href)}"
+        facts = read(text.encode(), HTML["content-type"], URL, scanned=True)
+        expected = Pointed({}, {})
+        for link in read_links(text, URL).links:
+            expected.add(link.kind, link[0:3:2] + link[-1:])
+        if facts.pointed is not None:
+            kinds = {kind: urls for kind, urls in facts.pointed.kinds.items() if urls}
+            assert (kinds, facts.pointed.malformed) == expected, text
 
 
 @for_each(

@@ -237,6 +237,21 @@ def test_the_links_of_headers_are_among_those_that_are_pointed_to():
         assert found == read_body_links(body, headers, URL).links
 
 
+def test_the_links_of_a_page_are_read_again_with_headers_that_are_not_ascii():
+    fields = [
+        (b"Link", '</n>; rel=next; title="é"'.encode()),
+        (b"Content-Type", b"text/html; x=\xe9"),
+    ]
+    headers = httpx.Headers(fields)
+    facts = read(b"<a href=x>y</a>", "text/html", URL, scanned=True)
+    for outline in (facts.outline, b""):
+        about = facts.pointed, 9, outline, headers
+        found = read_page_links(b"<a href=x>y</a>", headers["content-type"], URL, *about)
+        urls = [link.url for link in found.kept.links({"a": {"https://example.org/a/x": None}})]
+        assert urls[-1] == "https://example.org/a/x"
+        assert len(found) == 2
+
+
 def test_a_crawl_and_a_check_find_the_same_long_url_of_a_script():
     body = "".join(f"<a href='javascript://[{'x' * 150}{end}'>" for end in "AB").encode()
     body += f"<a href='javascript:{'y' * 100}'><a href='data:,{'z' * 100}'><a href=k>".encode()

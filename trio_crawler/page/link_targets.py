@@ -87,7 +87,7 @@ def merge(urls: Urls, others: Iterable[tuple[str, set[str] | None]]) -> None:
 
 # A fragment that the URL Standard does not change.
 _SIMPLE = re.compile(r"[!#-;=?-_a-z{-~]*+").fullmatch
-_PLAIN = b"\n" + bytes(each for each in range(0x80) if _SIMPLE(chr(each)))
+_PLAIN = bytes(each for each in range(0x80) if _SIMPLE(chr(each)))
 _SURROGATES = lazy("[\ud800-\udfff]")
 # A `data:` URL may be as long as its page; its beginning is enough to say what it is.
 _BEGINNING = 64
@@ -160,7 +160,7 @@ def resolve(
     found, bad, _ = urls.resolve_within(alike, base, encoding, urls.MAX_CHARACTERS)
     if not whole:
         found = {href: _cut(url) for href, url in found.items()}
-    odd = "\n".join(distinct).encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    odd = "".join(distinct).encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     if bad or odd or len(found) < len(alike):
         return _with_fragments(dict(zip(distinct, hrefs, strict=True)), found, bad)
     return {

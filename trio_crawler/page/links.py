@@ -95,7 +95,8 @@ class PageLinks(Sequence[Link]):
 class Source(NamedTuple):
     """The response that links are read from, with the headers that matter; or its outline.
 
-    Beside an outline there is no Content-Type, but the `encoding` of the page; beside a body, "".
+    `encoding` is that of the page if `body` is its outline, else "". An outline has no
+    Content-Type.
     """
 
     body: bytes
@@ -111,7 +112,8 @@ class Source(NamedTuple):
         """
         found, url, most = list[Link](), self.url, self.max_links
         if self.headers:
-            headers = httpx.Headers(list(self.headers))
+            # By default httpx makes bytes of ASCII only.
+            headers = httpx.Headers(list(self.headers), encoding="utf-8")
             if not self.encoding:
                 some = None if wanted is None else wanted_of(wanted, wanted)
                 whole = read_body_links(self.body, headers, url, max_links=most, wanted=some)

@@ -88,7 +88,7 @@ typedef struct {
 enum { SPACE = 1, SLASH = 2, GREATER = 4, EQUALS = 8, NAME_END = SPACE | SLASH | GREATER, ODD = 16 };
 static const byte CLASS[256] = {
     ['\t'] = SPACE | ODD, ['\n'] = SPACE | ODD, ['\f'] = SPACE, ['\r'] = SPACE | ODD, [' '] = SPACE,
-    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS, ['&'] = ODD, ['\\'] = ODD, ['%'] = ODD,
+    ['/'] = SLASH, ['>'] = GREATER, ['='] = EQUALS, ['&'] = ODD, ['\\'] = ODD, ['%'] = ODD, ['|'] = ODD,
     [0x80 ... 0xFF] = ODD,
 };
 #define IS(c, classes) (CLASS[c] & (classes))

@@ -18,6 +18,7 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from trio_crawler.expressions import lazy
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.page import accelerator, css, entities, link_targets, urls
 from trio_crawler.page.html import anchors
@@ -259,6 +260,9 @@ _SHORT = 512
 
 _Value: TypeAlias = str | Target
 
+# A URL without a path: it leads to the page itself, not to its directory.
+_OF_PAGE = lazy(r"[\x00-\x20]*+ (?: https?: )?+ [\x00-\x20]*+ (?: [?\#] | \Z )", re.I | re.X)
+
 
 class Scan(NamedTuple):
     """What a page points to, with whole URLs, and its places.
@@ -439,7 +443,7 @@ def _elements(home: str) -> dict[bytes, Any]:
 
 
 def _target(value: str, home: str | None) -> _Value:
-    if home is None or len(value) > _SHORT or value.lstrip(urls.STRIPPED)[:1] in ("", "?", "#"):
+    if home is None or len(value) > _SHORT or _OF_PAGE.match(value):
         return value
     if "?" in value and not value.isascii():
         # The query depends on the encoding of the page.
