@@ -26,7 +26,7 @@ _BLOCK = 64 * 1024
 # The URLs of the last pages, as far as they have at most so many characters: most links of a page
 # are among them.
 _RECENT, _LONGEST_URL = 32_768, 256
-# Blocks that are kept decompressed.
+# Blocks that are never compressed, and those of the others that are kept decompressed.
 _OPEN = 16
 
 _number = Struct("<I").pack
@@ -34,7 +34,7 @@ _key = Struct("<q").pack
 
 
 class TextList:
-    """A list of texts that only grows; all but 1 MiB and the last are compressed.
+    """A list of texts that only grows; all but the first MiB and the last block are compressed.
 
     ▶ A URL of an ordinary site takes 10 to 20 bytes.
     """
@@ -69,7 +69,8 @@ class TextList:
         if index >= first:
             return self._tail[index - first]
         block = bisect_right(self._starts, index) - 1
-        return self._open(block)[index - self._starts[block]]
+        texts = self._read(block) if block < _OPEN else self._open(block)
+        return texts[index - self._starts[block]]
 
     def __iter__(self) -> Iterator[str]:
         for block in range(len(self._blocks)):

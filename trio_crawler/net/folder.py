@@ -98,8 +98,8 @@ class FolderFetch:
     the robots.txt of this host is always answered here: from the folder, or with 404 if
     `base_url` has a path.
 
-    No server has to be spared, so `Politeness(robots=False)` suits a folder; more than a few tasks
-    gain nothing.
+    No server has to be spared, so `Politeness(robots=False)` suits a folder. More than a few
+    workers make a crawl of it no faster.
 
     ▶ A file of at most 1 MiB is read at once: out of the cache of the system that takes at most
     33 us, where the way to a thread takes 91. A larger one is read by threads, 1 MiB at a time.

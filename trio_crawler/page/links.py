@@ -95,8 +95,8 @@ class PageLinks(Sequence[Link]):
 class Source(NamedTuple):
     """The response that links are read from, with the headers that matter; or its outline.
 
-    `encoding` is that of the page if `body` is its outline, else "". An outline has no
-    Content-Type.
+    `encoding` is that of the page if `body` is its outline, else "". Only a body has a
+    Content-Type, and always.
     """
 
     body: bytes

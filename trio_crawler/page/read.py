@@ -69,8 +69,8 @@ class Facts(Record, frozen=True):
     - `anchors`: if requested, one anchor for each URL of `links` and each href of `malformed`: the
       first with a text, else the first; links without rel=nofollow are preferred.
     - `pointed`: if the page was `scanned`, what it points to; None if it is not simple. `outline`
-      is a page with the same links at the same places, but for those to places of the page itself,
-      if it is known.
+      is a page in UTF-8 with the same links at the same places, but for those to places of the
+      page itself, if it is known.
     - `found`: everything that the page points to, and `targets`: the keys of the places that a
       fragment may name, if those were read; `targets` is None if they are unknown.
     - `kept`: the facts of the page that its outcome has, if the crawl keeps them.

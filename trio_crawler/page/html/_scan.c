@@ -1095,6 +1095,7 @@ static int add_target(const Page *page, const Row *row, PyObject **told, Pointin
             if (is_own) to->odd = -1;
             if (done != 0) return done;
         }
+        /* `_parts_of` seeks a link by what is before a "?". */
         to->odd |= encoded && find(text.start, reference, '?') == NULL;
         key = value_of(page, text, encoded, to->decode);
         if (key == NULL) return -1;

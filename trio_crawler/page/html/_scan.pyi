@@ -38,7 +38,7 @@ def targets(
     - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
       there is a base, all of them before the NULs. Left out are links to ids and names of the
       page. Before each a comment has a NUL, "\1" if it may be written otherwise than its URL
-      ends, else a space, its line, a comma and its column
+      ends up to a "?", else a space, its line, a comma and its column
 
     There are URLs with `joining`, which is what `scan` takes from `own` on, and without a base.
     `decode` decodes a value with references. `element` returns what an element points to, by the

@@ -132,26 +132,27 @@ def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
     """Return what is in the source of each link to a wanted URL; None if that is unknown.
 
     `own` is the URL of the page. A link without an escape is written with the last segment of its
-    path and with its fragment: only those of the page and of directories need not be. After a "?"
-    there may be references.
+    path and with its fragment: only those of the page and of directories need not be. What follows
+    a "?" may have references, since the scanner does not mark such a link.
     """
     home, parts = own[: own.index("/", len("https://")) + 1], list[str]()
     for url, named in wanted.items():
-        path, query, _ = url.partition("?")
+        path, mark, _ = url.partition("?")
         end = path[path.rfind("/") + 1 :]
         if url == own:
-            end = query = ""
-        elif query:
-            end = "" if own.startswith(path) else end
+            end = ""
+        elif mark:
+            parts.append(mark if own.startswith(path) else end + mark)
+            continue
         elif not end and url and not url.startswith(home):
             name = url.split("/")[-2]
             end = f"{name}/"
             if url.count("/") == len("://"):
                 # The home page of a site: its host is written, unless it is an address.
                 end = name.partition(":")[0] if name.islower() else ""
-        before = "" if path.endswith("/") else end
-        for each in ("",) if named is None or query else named:
-            parts.append(f"{before}#{each}" if each and "?" not in each else end + query)
+        before = "" if url.endswith("/") else end
+        for each in ("",) if named is None else named:
+            parts.append(f"{before}#{each}" if each and "?" not in each else end)
     return None if "" in parts else parts
 
 
