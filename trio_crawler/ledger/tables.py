@@ -27,14 +27,14 @@ _BLOCK = 64 * 1024
 # are among them.
 _RECENT, _LONGEST_URL = 32_768, 256
 # Blocks that are never compressed, and those of the others that are kept decompressed.
-_OPEN = 16
+_FIRST, _OPEN = 4, 16
 
 _number = Struct("<I").pack
 _key = Struct("<q").pack
 
 
 class TextList:
-    """A list of texts that only grows; all but the first MiB and the last block are compressed.
+    """A list of texts that only grows; full blocks after the first 256 KiB are compressed.
 
     ▶ A URL of an ordinary site takes 10 to 20 bytes.
     """
@@ -57,7 +57,7 @@ class TextList:
         self._count += 1
         self._tail_size += len(text)
         if self._tail_size >= _BLOCK:
-            few = len(self._blocks) < _OPEN
+            few = len(self._blocks) < _FIRST
             # Not msgspec: an href may have lone surrogates.
             packed = self._tail if few else zlib.compress(marshal.dumps(self._tail), 1)
             self._blocks.append(packed)
@@ -69,7 +69,7 @@ class TextList:
         if index >= first:
             return self._tail[index - first]
         block = bisect_right(self._starts, index) - 1
-        texts = self._read(block) if block < _OPEN else self._open(block)
+        texts = self._read(block) if block < _FIRST else self._open(block)
         return texts[index - self._starts[block]]
 
     def __iter__(self) -> Iterator[str]:
