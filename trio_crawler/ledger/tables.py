@@ -46,7 +46,7 @@ class TextList:
         self._tail: list[str] = []
         self._tail_size = 0
         self._count = 0
-        self._open = lru_cache(_OPEN)(self._read)
+        self._open = lru_cache(_OPEN)(_unpacked)
 
     def __len__(self) -> int:
         return self._count
@@ -68,21 +68,21 @@ class TextList:
         first = self._count - len(self._tail)
         if index >= first:
             return self._tail[index - first]
-        block = bisect_right(self._starts, index) - 1
-        texts = self._read(block) if block < _FIRST else self._open(block)
-        return texts[index - self._starts[block]]
+        at = bisect_right(self._starts, index) - 1
+        return self._texts(self._blocks[at])[index - self._starts[at]]
 
     def __iter__(self) -> Iterator[str]:
-        for block in range(len(self._blocks)):
-            yield from self._open(block)
+        for block in self._blocks:
+            yield from self._texts(block)
         yield from self._tail
 
-    def _read(self, block: int) -> list[str]:
-        packed = self._blocks[block]
-        if isinstance(packed, list):
-            return packed
-        texts: list[str] = marshal.loads(zlib.decompress(packed))  # noqa: S302
-        return texts
+    def _texts(self, block: bytes | list[str]) -> list[str]:
+        return block if isinstance(block, list) else self._open(block)
+
+
+def _unpacked(packed: bytes) -> list[str]:
+    texts: list[str] = marshal.loads(zlib.decompress(packed))  # noqa: S302
+    return texts
 
 
 class UrlTable(UrlSet):
