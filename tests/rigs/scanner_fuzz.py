@@ -176,7 +176,7 @@ def tags_differ(text: str) -> str:
         return f"{our_links}\nare not\n{their_links}"
     if our_places != places or (ours is not None and places_of(ours.places - {""}) != places):
         return f"these are not the places: {ours and ours.places}"
-    every = {link.url: None for link in our_links.links}
+    every = {link.url: {""} if link.malformed else None for link in our_links.links}
     for kinds in ({"a"}, {"css"}, {"link", "image"}, {*LinkKind}) if ours is not None else ():
         outlined = read_outline(ours.outline, URL, 100_000, dict.fromkeys(kinds, every))
         found, sought = (

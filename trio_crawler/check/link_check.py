@@ -134,12 +134,16 @@ class LinkCheck:
         """Yield the seeds that no other page leads to, by a link or by way of redirects."""
         self._judge_ends()
         usual, linked = self._ledger.usual, set[int]()
+        # What no page is known to link to: seeds, and redirects that may lead to them.
+        alone = self._ledger.spellings({*self._seeds, *self._ends})
         for each in self._ledger.outlinks():
             if each.pointed is not None:
-                page = usual(each.page)
-                for numbers in map(numbers_of, each.pointed.kinds.values()):
-                    new = [number for number in numbers if number not in linked]
-                    linked.update(number for number in new if usual(number) != page)
+                numbers = numbers_of(b"".join(each.pointed.kinds.values()))
+                if found := alone.intersection(numbers):
+                    page = usual(each.page)
+                    found = {number for number in found if usual(number) != page}
+                    linked |= found
+                    alone -= found
         linked = set(map(usual, linked))
         for number in linked & self._ends.keys():
             linked.update(self._path(number).numbers)

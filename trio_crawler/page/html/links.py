@@ -116,59 +116,56 @@ def read_outline(
     found = list[Link]()
     for kinds, part, within in ((links, slice(end + 2, None), _LINKS), (rest, slice(end), None)):
         if kinds:
-            tags, some = outline[part], wanted_of(wanted, kinds)
-            searched, parts = tags, _parts_of(some, url)
-            if within is None:
-                # A link in capitals is odd. Of the others only the host may be in any case.
-                odd = not parts or any(map(_IS_ODD, parts))
-                parts = None if odd else [each.lower() for each in parts or ()]
-                searched = tags.lower()
-            found += read(_some_of(tags, parts, searched), wanted=some, within=within).links
+            some = wanted_of(wanted, kinds)
+            parts = _parts_of(some, url, marked=within is not None)
+            found += read(_some_of(outline[part], parts), wanted=some, within=within).links
     found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
 
 
-def _parts_of(wanted: Wanted, own: str) -> list[str] | None:
+def _parts_of(wanted: Wanted, own: str, *, marked: bool) -> list[str] | None:
     """Return what is in the source of each link to a wanted URL; None if that is unknown.
 
     `own` is the URL of the page. A link without an escape is written with the last segment of its
     path and with its fragment: only those of the page and of directories need not be. What follows
-    a "?" may have references, since the scanner does not mark such a link.
+    a "?" may have references, since the scanner does not mark such a link. It marks the others
+    that may be written otherwise, such as one with a host in capitals, if links are `marked`.
     """
     home, parts = own[: own.index("/", len("https://")) + 1], list[str]()
     for url, named in wanted.items():
         path, mark, _ = url.partition("?")
-        end = path[path.rfind("/") + 1 :]
+        end = path[max(path.rfind("/"), path.find(":")) + 1 :]
         if url == own:
             end = ""
         elif mark:
             parts.append(mark if own.startswith(path) else end + mark)
             continue
-        elif not end and url and not url.startswith(home):
+        elif not end and "/" in url and not url.startswith(home):
             name = url.split("/")[-2]
             end = f"{name}/"
             if url.count("/") == len("://"):
                 # The home page of a site: its host is written, unless it is an address.
-                end = name.partition(":")[0] if name.islower() else ""
+                end = name.partition(":")[0] if marked and name.islower() else ""
         before = "" if url.endswith("/") else end
         for each in ("",) if named is None else named:
             parts.append(f"{before}#{each}" if each and "?" not in each else end)
-    return None if "" in parts else parts
+    unknown = "" in parts or (not marked and any(map(_IS_ODD, parts)))
+    return None if unknown else parts
 
 
-def _some_of(outline: bytes, parts: Collection[str] | None, searched: bytes) -> str:
-    """Return the tags of an outline that have a part, as in `searched`, and perhaps others."""
+def _some_of(outline: bytes, parts: Collection[str] | None) -> str:
+    """Return the tags of an outline that have a part, and perhaps others."""
     if parts is None or len(parts) > _MOST_PARTS:
         return outline.decode()
     start, chosen = MARK.encode(), dict[int, int]()
     # ▶ The mark is one byte, which is found in a fiftieth of the time of several.
     for part in (_ODD, *(each.encode() for each in parts)):
-        at = searched.find(part)
+        at = outline.find(part)
         while at >= 0:
-            end = searched.find(start, at + 1)
+            end = outline.find(start, at + 1)
             end = len(outline) if end < 0 else end
-            chosen[searched.rfind(start, 0, at + len(start))] = end
-            at = searched.find(part, end)
+            chosen[outline.rfind(start, 0, at + len(start))] = end
+            at = outline.find(part, end)
     return b"".join([outline[at : chosen[at]] for at in sorted(chosen)]).decode()
 
 
