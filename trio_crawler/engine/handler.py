@@ -31,8 +31,12 @@ from trio_crawler.policy.answers import delay_after, is_transient
 from trio_crawler.policy.plan import Plan
 from trio_crawler.settlement import Settlement
 
-LARGE_PAGE = 200_000
-"""A page of at least this many bytes is read in a thread, so that other workers can run."""
+LARGE_PAGE = 500_000
+"""A page of at least this many bytes is read in a thread, so that other workers can run.
+
+▶ The scanner takes 1 ms for so many, and what it gives up 10 ms. With 200,000, and so 62 pages of
+python3-doc, its crawl took 4 % more time on one core and 5 % on two, a check 3 % and 7 %.
+"""
 
 # ▶ The first saves the look into the abstract class: 0.3 us.
 _AWAITABLE = (CoroutineType, Awaitable)
