@@ -120,6 +120,14 @@ def test_the_fragment_of_a_form_is_not_looked_up_on_any_page() -> None:
     assert findings_of(*pages, target) == []
 
 
+def test_the_fragment_of_a_link_of_the_caller_may_have_any_characters() -> None:
+    links = tuple(Link("http://a.test/b", fragment=name) for name in ("é ü", "\ud800", "x"))
+    page = Page("http://a.test/", 200, httpx.Headers(), b"", found=links)
+    target = Page("http://a.test/b", 200, httpx.Headers(), b"", targets=places_of(["x"]))
+    expected = {f"http://a.test/b#{name}" for name in ("é ü", "\ud800")}
+    assert {url for _, url, _ in findings_of(page, target)} == expected
+
+
 def test_a_fragment_without_a_place_is_ignored_by_its_whole_url() -> None:
     links = tuple(Link("http://a.test/b", fragment=name) for name in ("gone", "lost"))
     page = Page("http://a.test/", 200, httpx.Headers(), b"", found=links)

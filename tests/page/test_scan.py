@@ -14,7 +14,7 @@ from trio_crawler.link import LinkKind
 from trio_crawler.page import accelerator
 from trio_crawler.page.fragments import places_of, read_targets
 from trio_crawler.page.html.links import read_links, scan
-from trio_crawler.page.link_targets import Pointed, merge
+from trio_crawler.page.link_targets import Pointed, fragments_in, merge
 from trio_crawler.page.links import PageLinks, pointed_of, read_body_links, read_page_links
 from trio_crawler.page.read import read
 
@@ -63,7 +63,8 @@ def abroad(links, places):
     """Return what links point to, but for fragments that name places of the page itself."""
     pointed = pointed_of(links)
     if named := pointed.kinds.get(LinkKind.A, {}).get(URL):
-        named -= places
+        rest = [f"{each}\n" for each in fragments_in(named) if each not in places]
+        named[:] = "".join(rest).encode()
     return pointed
 
 
@@ -73,7 +74,7 @@ def flat(pointed):
         (kind, url, each)
         for kind, urls in pointed.kinds.items()
         for url, names in urls.items()
-        for each in names or [""]
+        for each in fragments_in(names or b"") or [""]
     }
     return found | {
         (kind, url, None) for kind, texts in pointed.malformed.items() for url in texts
@@ -171,7 +172,7 @@ def test_links_are_read_from_the_body_when_the_first_one_is_asked_for():
     assert isinstance(found, PageLinks)
     assert found.pointed == (
         {
-            "a": {"https://example.org/a/x": {"y"}, URL: None},
+            "a": {"https://example.org/a/x": b"y\n", URL: None},
             "image": {"https://example.org/a/i": None},
         },
         {},
@@ -216,7 +217,7 @@ def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nof
     body = b"<p id=y><a rel=nofollow href='#y'>y</a><a rel=nofollow href='#z'>z</a>"
     facts = read(body, HTML["content-type"], URL, scanned=True)
     assert facts.pointed is not None
-    assert facts.pointed.kinds == {"a": {URL: {"z"}}}
+    assert facts.pointed.kinds == {"a": {URL: b"z\n"}}
 
 
 def test_links_with_nofollow_are_in_the_order_of_the_page():

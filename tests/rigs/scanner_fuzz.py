@@ -36,6 +36,8 @@ from trio_crawler.page import (  # noqa: E402
 from trio_crawler.page.facts import page_facts  # noqa: E402
 from trio_crawler.page.fragments import places_of, read_targets  # noqa: E402
 from trio_crawler.page.html.links import read_links, read_outline, scan  # noqa: E402
+from trio_crawler.page.link_targets import fragments_in  # noqa: E402
+from trio_crawler.page.read import Facts  # noqa: E402
 from trio_crawler.page.read import read as in_a_check  # noqa: E402
 
 SOURCE = fuzzing.PAGE / "html/_scan.c"
@@ -170,7 +172,7 @@ def tags_differ(text: str) -> str:
         their_facts = in_a_check(text.encode(), "text/html", URL, scanned=True)
     finally:
         accelerator.tags, accelerator.targets = compiled
-    if our_facts != their_facts and ours is not None and theirs is not None:
+    if ours is not None and theirs is not None and as_sets(our_facts) != as_sets(their_facts):
         return f"{our_facts}\nis not\n{their_facts}"
     if our_links != their_links:
         return f"{our_links}\nare not\n{their_links}"
@@ -203,9 +205,23 @@ def tags_differ(text: str) -> str:
         if list(ours.links) != list(theirs.links):
             return f"{list(ours.links)}\nis another order than that of\n{list(theirs.links)}"
         ours = ours._replace(outline=b"", is_usual=theirs.is_usual)
-    if ours is None or theirs is None or ours == theirs:
+    if ours is None or theirs is None or as_sets(ours) == as_sets(theirs):
         return ""
     return f"{ours}\nis not\n{theirs}"
+
+
+def as_sets(found: object) -> object:
+    """Return what was found with the fragments of each URL once, in any order."""
+    match found:
+        case bytearray():
+            return set(fragments_in(found))
+        case dict():
+            return {key: as_sets(each) for key, each in found.items()}
+        case Facts():
+            return replace(found, pointed=None), as_sets(found.pointed)
+        case tuple():
+            return [as_sets(each) for each in found]
+    return found
 
 
 def facts_differ(text: str) -> str:

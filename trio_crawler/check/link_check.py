@@ -22,6 +22,7 @@ from trio_crawler.ledger.tables import CHECKED, NO_URL, OWN_FRAGMENT, PAGE, REDI
 from trio_crawler.link import Link, LinkKind
 from trio_crawler.model import Outcome, Page, Reason
 from trio_crawler.page.fragments import Places, has_place
+from trio_crawler.page.link_targets import fragments_in
 from trio_crawler.page.links import pointed_of
 from trio_crawler.page.urls import is_web
 from trio_crawler.policy.verdict import (
@@ -244,7 +245,7 @@ class LinkCheck:
                     for number in filter(missing.__contains__, named):
                         last, lost = missing[number]
                         external = self._is_external(last)
-                        for fragment in lost & named[number]:
+                        for fragment in lost.intersection(fragments_in(named[number])):
                             page = page or urls[each.page]
                             link = Link(urls[number], _KIND_OF[kind], fragment)
                             code = Defect.MISSING_FRAGMENT
@@ -309,7 +310,7 @@ class LinkCheck:
                 refreshes[ledger.usual(each.page)] = ledger.usual(target)
             for by_number in each.pointed.fragments.values():
                 for number, fragments in by_number.items():
-                    named[number] |= fragments
+                    named[number].update(fragments_in(fragments))
         wanted: defaultdict[int, set[str]] = defaultdict(set)
         for number, of_url in named.items():
             path = self._path(ledger.usual(number))

@@ -30,7 +30,7 @@ from trio_crawler.model import (
 from trio_crawler.page import media
 from trio_crawler.page.fragments import names_place
 from trio_crawler.page.html.head import canonical_in_headers
-from trio_crawler.page.link_targets import Pointed
+from trio_crawler.page.link_targets import Pointed, fragments_in
 from trio_crawler.page.links import STYLE_SHEET, PageLinks, pointed_of
 from trio_crawler.page.read import Facts
 from trio_crawler.page.urls import WEB, host, is_web, seen_key, without_userinfo
@@ -486,5 +486,5 @@ def _named(facts: Facts) -> frozenset[str]:
         url
         for urls in _pointed(facts).kinds.values()
         for url, named in urls.items()
-        if named and any(map(names_place, named))
+        if named and any(map(names_place, fragments_in(named)))
     )

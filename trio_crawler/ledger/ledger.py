@@ -91,12 +91,13 @@ class Pointed(Record, frozen=True):
 
     `kinds` has by the kind of the links the numbers of their URLs, each once;
     `malformed` those of hrefs that are no URLs; `fragments` those of the numbers of a kind that
-    have any. `source` is the place of the body, or the links, that `Ledger.source` reads.
+    have any, for `link_targets.fragments_in`. `source` is the place of the body, or the links,
+    that `Ledger.source` reads.
     """
 
     kinds: Mapping[str, bytes]
     malformed: Mapping[str, bytes]
-    fragments: Mapping[str, Mapping[int, set[str]]]
+    fragments: Mapping[str, Mapping[int, bytes | bytearray]]
     source: int
 
 
@@ -380,7 +381,7 @@ class Ledger:
                 # Each link is followed or rejected, and is pointed to.
                 size = 8 * (len(page.links) + len(page.rejected))
                 for named in pointed[2].values():
-                    size += _NAMED * len(named) + _FRAGMENT * sum(map(len, named.values()))
+                    size += _NAMED * len(named) + sum(map(len, named.values()))
                 self._tail_size += _OUTLINKS + size
             if len(self._tail) >= _BLOCK:
                 # Only a check reads them several times.

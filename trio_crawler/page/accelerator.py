@@ -19,7 +19,7 @@ Scanned: TypeAlias = tuple[bool, list[str], list[str], str | None, str | None]
 Scan: TypeAlias = Callable[..., Scanned | None]
 Tags: TypeAlias = Callable[..., "list[tuple[str, int, int, int, int, int, bool]] | None"]
 
-_Urls: TypeAlias = "dict[str, set[str] | None]"
+_Urls: TypeAlias = "dict[str, bytearray | None]"
 _Rest: TypeAlias = "dict[Any, tuple[int, Any]]"
 Pointing: TypeAlias = (
     "tuple[_Urls, _Urls, dict[Any, _Urls], _Rest, set[str], str | None, str | None, bytes]"

@@ -929,21 +929,24 @@ static PyObject *scan(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Add a URL to a dict, or its fragment to the set that is its value: None as long as there is none.
- * Return 1 if it is new, 0 if it is known, -1 with an exception set if that fails. */
-static int mention(PyObject *urls, PyObject *url, PyObject *fragment)
+/* Add a URL to a dict, or its fragment and a line end to its value: None as long as there is none.
+ * Return 1 if either is the first one, else 0, -1 with an exception set if that fails. */
+static int mention(PyObject *urls, PyObject *url, const void *fragment, Py_ssize_t length)
 {
     PyObject *known = PyDict_GetItemWithError(urls, url);
     if (known == NULL && PyErr_Occurred()) return -1;
-    if (PyUnicode_GET_LENGTH(fragment) == 0)
-        return known != NULL ? 0 : PyDict_SetItem(urls, url, Py_None) < 0 ? -1 : 1;
-    PyObject *names = known != NULL && known != Py_None ? Py_NewRef(known) : PySet_New(NULL);
-    Py_ssize_t before = names == NULL ? 0 : PySet_GET_SIZE(names);
-    int done = names == NULL ? -1 : PySet_Add(names, fragment);
-    if (done == 0 && names != known) done = PyDict_SetItem(urls, url, names);
-    if (done == 0) done = PySet_GET_SIZE(names) > before;
+    if (length == 0) return known != NULL ? 0 : PyDict_SetItem(urls, url, Py_None) < 0 ? -1 : 1;
+    int is_first = known == NULL || known == Py_None;
+    PyObject *names = is_first ? PyByteArray_FromStringAndSize(NULL, 0) : Py_NewRef(known);
+    Py_ssize_t before = names == NULL ? 0 : PyByteArray_GET_SIZE(names);
+    int done = names == NULL ? -1 : PyByteArray_Resize(names, before + length + 1);
+    if (done == 0) {
+        char *end = memcpy(PyByteArray_AS_STRING(names) + before, fragment, length);
+        end[length] = '\n';
+        done = is_first ? PyDict_SetItem(urls, url, names) : 0;
+    }
     Py_XDECREF(names);
-    return done;
+    return done < 0 ? -1 : is_first;
 }
 
 /* Add the URL and the fragment of a decoded href; return 1, 0 if it is no URL, or one of data: or
@@ -961,14 +964,12 @@ static int add_url(PyObject *urls, Span href, Directory *to)
         PyErr_Clear();
         return 0;
     }
-    PyObject *name = url == NULL ? NULL : PyUnicode_FromKindAndData(
-        PyUnicode_1BYTE_KIND, fragment.start, fragment.end - fragment.start);
     Py_UCS4 first = url == NULL || PyUnicode_GET_LENGTH(url) <= BEGINNING ? 0 : PyUnicode_READ_CHAR(url, 0);
     int is_usual = first != 'd' && first != 'j';
-    int done = name == NULL ? -1 : is_usual ? mention(urls, url, name) : 0;
+    int done = url == NULL ? -1 : 0;
+    if (done == 0 && is_usual) done = mention(urls, url, fragment.start, fragment.end - fragment.start);
     if (done > 0) to->room -= href.end - href.start + PyUnicode_GET_LENGTH(to->home);
     Py_XDECREF(url);
-    Py_XDECREF(name);
     return done < 0 ? -1 : is_usual;
 }
 
@@ -1019,7 +1020,9 @@ static int add_element(PyObject *element, Pointing *all, Directory *to)
     for (Py_ssize_t each = 0; done >= 0 && each < PyTuple_GET_SIZE(others); each++) {
         PyObject *other = PyTuple_GET_ITEM(others, each);
         PyObject *urls = of_kind(all->kinds, PyTuple_GET_ITEM(other, 0));
-        done = urls == NULL ? -1 : mention(urls, PyTuple_GET_ITEM(other, 1), PyTuple_GET_ITEM(other, 2));
+        PyObject *name = PyTuple_GET_ITEM(other, 2); /* ASCII */
+        done = urls == NULL ? -1 : mention(urls, PyTuple_GET_ITEM(other, 1), PyUnicode_DATA(name),
+                                           PyUnicode_GET_LENGTH(name));
         Py_XDECREF(urls);
     }
     for (Py_ssize_t each = 0; done >= 0 && each < PyTuple_GET_SIZE(places); each++)

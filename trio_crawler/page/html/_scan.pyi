@@ -28,9 +28,9 @@ def targets(
 ) -> Pointing | None:
     """Return what a page in UTF-8 points to, and an outline of it.
 
-    - the URLs of its usual links, each with the set of its fragments or None, without those that
-      name an id or a name of the page; those of usual links with rel=nofollow; those of elements,
-      by their kinds
+    - the URLs of its usual links, each with its fragments for `link_targets.fragments_in` or None,
+      without those that name an id or a name of the page; those of usual links with rel=nofollow;
+      those of elements, by their kinds
     - by their sources the other hrefs, decoded, and what of elements depends on the page, each
       with the number of URLs before it: hrefs without a URL, with a fragment that is not simple,
       and long ones of data: and javascript:

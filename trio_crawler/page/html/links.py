@@ -44,6 +44,7 @@ from trio_crawler.page.link_targets import (
     Target,
     Urls,
     Wanted,
+    fragments_in,
     is_cut,
     resolve_base,
     wanted_of,
@@ -337,7 +338,8 @@ def scan(source: str | bytes, url: str, encoding: str = "utf-8") -> Scan | None:
         pointed.add(kind, end, nofollow if is_nofollow else None)
     for of_links in (links, nofollow):
         if named := of_links.get(url):
-            of_links[url] = (named - places) or None
+            others = [f"{each}\n" for each in fragments_in(named) if each not in places]
+            of_links[url] = bytearray("".join(others), "utf-8") or None
     is_usual = not (by_value or any(is_cut(value[0]) for value in values))
     return Scan(links, nofollow, pointed, places, start, title, outline, is_usual)
 
