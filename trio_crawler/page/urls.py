@@ -221,9 +221,7 @@ def _resolve_distinct(
         return _resolve_each(distinct, distinct, partial(normalise_in, encoding, base=base))
     home = directory(base)
     root = home.index("/", _AFTER_SCHEME) + 1
-    others = _join(
-        distinct, home, root, _links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS
-    )
+    others = _join(distinct, home, root, links_of(home), _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS)
     if not others:
         return distinct, []
     return _resolve_each(distinct, others, partial(_resolve_other, base=base))
@@ -250,7 +248,7 @@ def in_directory(href: str, home: str) -> str:
 
     A href with a fragment is never simple. Raises ValueError as `normalise` does.
     """
-    if (url := (known := _links_of(home)).get(href)) is not None:
+    if (url := (known := links_of(home)).get(href)) is not None:
         return url
     found, root = {href: ""}, home.index("/", _AFTER_SCHEME) + 1
     others = _join(found, home, root, known, _MAX_CACHED_CHARACTERS, _MAX_CACHED_LINKS)
@@ -437,7 +435,7 @@ def directory(url: str) -> str:
     return url[: url.rindex("/", 0, end if end >= 0 else None) + 1]
 
 
-def _links_of(home: str) -> dict[str, str]:
+def links_of(home: str) -> dict[str, str]:
     """Return the cache of the URLs that the links of one directory's pages resolve to."""
     known: dict[str, str] = joining(home, "utf-8")[2]
     return known

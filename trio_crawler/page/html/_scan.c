@@ -666,7 +666,7 @@ static byte *write_number(byte *to, Py_ssize_t number)
     return copy(to, at, end);
 }
 
-/* Return the outline of a page: what may point somewhere but each link, and two NULs and the links, `a` with
+/* Return the outline of a page: what may point somewhere but each link, and a byte 0xFF and the links, `a` with
  * its text and `area`; all together if there is a base. Links to places of the page are left out.
  *
  * Before each, in a comment, are a NUL, \1 if it is odd, its line and its column. */
@@ -712,11 +712,11 @@ static PyObject *outline_of(const Page *page)
         }
     }
     Py_ssize_t others = to[0] - start, links = to[1] - start - room;
-    PyObject *outline = PyBytes_FromStringAndSize(NULL, others + 2 + links);
+    PyObject *outline = PyBytes_FromStringAndSize(NULL, others + 1 + links);
     if (outline != NULL) {
         byte *end = copy((byte *)PyBytes_AS_STRING(outline), start, to[0]);
-        memset(end, 0, 2);
-        copy(end + 2, start + room, to[1]);
+        *end = 0xFF;
+        copy(end + 1, start + room, to[1]);
     }
     PyMem_RawFree(start);
     return outline;

@@ -35,8 +35,8 @@ def targets(
       with the number of URLs before it: hrefs without a URL, with a fragment that is not simple,
       and long ones of data: and javascript:
     - the places, the first base, the first title
-    - an outline: the tags but each `a` and `area`, two NULs, and these with the texts of links; if
-      there is a base, all of them before the NULs. Left out are links to ids and names of the
+    - an outline: the tags but each `a` and `area`, a byte 0xFF, and these with the texts of links;
+      if there is a base, all of them before that byte. Left out are links to ids and names of the
       page. Before each a comment has a NUL, "\1" if it may be written otherwise than its URL
       ends up to a "?", else a space, its line, a comma and its column
 

@@ -54,6 +54,11 @@ from trio_crawler.page.link_targets import (
 _LINKS, _OF_LINKS = frozenset({"", "a", "area"}), frozenset({LinkKind.A, LinkKind.CSS})
 # An escape, or an address of IPv6: in all tags but links it may be written otherwise.
 _IS_ODD = re.compile(r"[%\[]").search
+# A usual tag of an outline, after the NUL of its mark.
+_USUAL = re.compile(
+    rb'([ \x01])([0-9]+),([0-9]+)--><(link|script|img)((?: [a-z_-]+="[^"]*+")++) ?/?>'
+).match
+_APART = b"\xff"  # no byte of UTF-8
 _ODD = b"\1"  # the mark of a tag that may be written otherwise; a page may have it, too
 _MOST_PARTS = 8  # more are not sought in each tag
 _MAX_FRAMES = 3  # documents in a srcdoc of a srcdoc are not read
@@ -109,19 +114,48 @@ def read_outline(
     itself may be left out.
     """
     # If there is a base, all are together.
-    end = outline.find(b"\0\0")
-    apart = end + 2 < len(outline)
+    end = outline.find(_APART)
+    apart = end + 1 < len(outline)
     links = [kind for kind in wanted if apart and kind in _OF_LINKS]
     rest = [kind for kind in wanted if not (apart and kind == LinkKind.A)]
     read = partial(read_links, url=url, encoding=encoding, max_links=max_links, outlined=True)
     found = list[Link]()
-    for kinds, part, within in ((links, slice(end + 2, None), _LINKS), (rest, slice(end), None)):
+    if apart and rest and (usual := _usual(outline[:end], wanted, rest, url)) is not None:
+        found, rest = usual, []
+    for kinds, part, within in ((links, slice(end + 1, None), _LINKS), (rest, slice(end), None)):
         if kinds:
             some = wanted_of(wanted, kinds)
             parts = _parts_of(some, url, marked=within is not None)
             found += read(_some_of(outline[part], parts), wanted=some, within=within).links
     found.sort(key=attrgetter("line", "column"))
     return found[:max_links]
+
+
+def _usual(
+    tags: bytes, wanted: Mapping[str, Wanted], kinds: Iterable[str], url: str
+) -> list[Link] | None:
+    """Return the wanted links of an outline if each has a usual tag of its own; None if not.
+
+    ▶ Many sites have one fault on each page, in the same element: this takes a third of the time.
+    """
+    found, start, known = list[Link](), MARK.encode(), urls.links_of(urls.directory(url))
+    links = [(kind, *each) for kind in kinds for each in wanted[kind].items()]
+    odd = set[int]()
+    for kind, target, named in links:
+        part = target[target.rfind("/") + 1 :]
+        at = tags.find(part.encode()) if named is None and not _IS_ODD(part) else -1
+        alone = at >= 0 and tags.find(part.encode(), at + 1) < 0
+        tag = _USUAL(tags, tags.rfind(start, 0, at) + len(start)) if alone else None
+        if tag is None:
+            break
+        mark, line, column, name, source = tag.groups()
+        if mark == _ODD:
+            odd.add(tag.start())
+        for each in pointers(name.decode(), source.decode(), foreign=False)[0]:
+            if each.kind == kind and known.get(each.value, each.value) == target:
+                about = described(each.attributes), int(line), int(column), each.written
+                found.append(Link(target, each.kind, "", *about, each.nofollow))
+    return found if len(found) == len(links) and len(odd) == tags.count(_ODD) else None
 
 
 def _parts_of(wanted: Wanted, own: str, *, marked: bool) -> list[str] | None:
