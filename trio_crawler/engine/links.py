@@ -395,11 +395,13 @@ class Links:
         kinds, pointed = self._kinds, _pointed(facts).kinds
         # A page with a frame's `srcdoc` is not scanned.
         framed = not isinstance(facts.found, PageLinks)
-        found = list(filter(is_web, pointed.get(LinkKind.A, ()))) if framed else []
+        found: dict[str, object] = dict.fromkeys(facts.links)
+        if framed:
+            found |= dict.fromkeys(filter(is_web, pointed.get(LinkKind.A, ())))
         for kind, urls in pointed.items():
             if kind in kinds:
-                found += urls
-        return tuple(dict.fromkeys((*facts.links, *found)))
+                found |= urls
+        return tuple(found)
 
     def _parts(self, facts: Facts) -> frozenset[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""

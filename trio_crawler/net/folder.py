@@ -323,7 +323,7 @@ class FolderFetch:
             return Fault(Reason.BAD_REPLY, detail, Phase.READ)
         descriptor = open_found(path, status)
         try:
-            return await self._response(job, name, descriptor)
+            return await self._response(job, name, descriptor, status)
         finally:
             os.close(descriptor)
 
@@ -359,9 +359,10 @@ class FolderFetch:
             raise FileNotFoundError(errno.ENOENT, "a folder", path)
         return names[-1], path, status
 
-    async def _response(self, job: Job, name: str, descriptor: int) -> Answer:
-        status, kind = os.fstat(descriptor), type_of(name)
-        size, bounds = status.st_size, self._bounds[job.purpose]
+    async def _response(
+        self, job: Job, name: str, descriptor: int, status: os.stat_result
+    ) -> Answer:
+        kind, size, bounds = type_of(name), status.st_size, self._bounds[job.purpose]
         headers = _headers(kind, status)
         if job.validator is not None and _is_unchanged(job.validator, headers):
             return Response(304, headers)
