@@ -23,6 +23,7 @@ from trio_crawler.page.html.links import read_links, read_outline, scan
 from trio_crawler.page.link_targets import Pointed, Wanted, fragments_in, wanted_of
 from trio_crawler.page.links import read_body_links
 from trio_crawler.page.read import read
+from trio_crawler.page.urls import normalise
 
 URL = "http://e.test/a/b.html"
 HTML = {"content-type": "text/html; charset=utf-8"}
@@ -551,6 +552,33 @@ def test_the_links_to_wanted_urls_are_those_among_all_links(base, own):
             for name in {link.fragment for link in every}:
                 found = wanted_links(text, of_each_kind({wanted: {name}}), own)
                 assert found == [link for link in every if link[:3:2] == (wanted, name)]
+
+
+OWN = "http://e.test/d/p.html"
+SEVERAL = [
+    ('<img src="a" srcset="a&#46; 2x, a&#35; 3x"><q cite="b">', {"image": ["a"], "link": ["b"]}),
+    ('<img src="a.b" srcset="./a&#46;b 2x"><img src="#f">', {"image": ["a.b", "p.html"]}),
+    ('<img src="a&#46;b" srcset="a.b 2x, c&#46;b 3x"><img src="q" alt="c.b">', {"image": ["a.b"]}),
+    ('<img src="a.b" srcset="a&#46;b#f 2x">', {"image": ["a.b"]}),
+    ('<img src="a.b" srcset="HTTP://e.test/d/a&#46;b 2x">', {"image": ["a.b"]}),
+    ('<img src="?q"><img src="p.html?q">', {"image": ["?q"]}),
+    ('<img src="p.html"><img src="#x">', {"image": ["p.html"]}),
+    ('<link rel="a" href="MAILTO:a@b"><link rel="a" href="mailto:a@b">', {"link": ["mailto:a@b"]}),
+    ('<img src="DATA:,x"><img src="data:,x">', {"image": ["data:,x"]}),
+    ('<script src="FOO:x/"></script>', {"script": ["foo:x/"]}),
+    ('<img src="y" srcset="p 2x">', {"image": ["p", "y"]}),
+]
+
+
+@for_each("text, wanted", SEVERAL)
+def test_of_several_elements_none_is_lost_however_each_is_written(text, wanted):
+    text = f"<a href=z>t</a>{text}"
+    urls = {kind: {normalise(url, OWN): None for url in found} for kind, found in wanted.items()}
+    found, every = (
+        [link for link in links if link.url in urls.get(link.kind, ())]
+        for links in (wanted_links(text, urls, OWN), read_links(text, OWN).links)
+    )
+    assert found == every
 
 
 def test_a_page_points_to_what_its_links_lead_to():

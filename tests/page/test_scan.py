@@ -220,6 +220,14 @@ def test_a_fragment_that_names_a_place_of_its_own_page_is_left_out_also_with_nof
     assert facts.pointed.kinds == {"a": {URL: b"z\n"}}
 
 
+@pytest.mark.skipif(accelerator.targets is None, reason="pages are read in Python")
+@for_each("distinct, scanned", [(9, True), (10, True), (11, False)])
+def test_a_page_has_as_many_links_as_differ_also_in_their_fragments(distinct, scanned):
+    body = b"".join(b"<a href='/x#f%d'>t</a>" % (at % distinct) for at in range(30))
+    facts = read(body, HTML["content-type"], URL, max_links=10, scanned=True)
+    assert (facts.pointed is not None) == scanned
+
+
 def test_links_with_nofollow_are_in_the_order_of_the_page():
     body = b"<area rel=nofollow href=x><a rel=nofollow href=y><a rel='nofollow b' href=x>"
     facts = read(body, HTML["content-type"], URL, scanned=True)

@@ -351,7 +351,7 @@ def scan_targets(
         link_targets.merge(links, more.items())
     pointed = Pointed({LinkKind.A: links, **kinds} if links else kinds, malformed)
     # No link takes less than a character.
-    if len(source) > max_links and pointed.size() > max_links:
+    if len(source) > max_links and pointed.has_more(max_links):
         return None
     return ParsedHtml(
         list(found.links),

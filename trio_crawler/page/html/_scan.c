@@ -930,7 +930,7 @@ static PyObject *scan(PyObject *module, PyObject *args)
 }
 
 /* Add a URL to a dict, or its fragment and a line end to its value: None as long as there is none.
- * Return 1 if either is the first one, else 0, -1 with an exception set if that fails. */
+ * Return 1 if the URL is new or this is its first fragment, else 0, -1 with an exception set if that fails. */
 static int mention(PyObject *urls, PyObject *url, const void *fragment, Py_ssize_t length)
 {
     PyObject *known = PyDict_GetItemWithError(urls, url);
@@ -941,8 +941,8 @@ static int mention(PyObject *urls, PyObject *url, const void *fragment, Py_ssize
     Py_ssize_t before = names == NULL ? 0 : PyByteArray_GET_SIZE(names);
     int done = names == NULL ? -1 : PyByteArray_Resize(names, before + length + 1);
     if (done == 0) {
-        char *end = memcpy(PyByteArray_AS_STRING(names) + before, fragment, length);
-        end[length] = '\n';
+        char *last = memcpy(PyByteArray_AS_STRING(names) + before, fragment, length);
+        last[length] = '\n';
         done = is_first ? PyDict_SetItem(urls, url, names) : 0;
     }
     Py_XDECREF(names);
