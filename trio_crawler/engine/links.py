@@ -403,12 +403,12 @@ class Links:
                 found |= urls
         return tuple(found)
 
-    def _parts(self, facts: Facts) -> frozenset[str]:
+    def _parts(self, facts: Facts) -> set[str]:
         """Return the URLs of the parts of a page; its robots directives are not about them."""
         if not self._assets:
-            return frozenset()
-        pointed = _pointed(facts).kinds
-        return frozenset().union(*(pointed[kind] for kind in ASSET_KINDS & pointed.keys()))
+            return set()
+        pointed = _pointed(facts).kinds.items()
+        return {url for kind, urls in pointed if kind in ASSET_KINDS for url in urls}
 
     async def _judge(
         self,
