@@ -5,10 +5,11 @@
                                  [--instructions]
 
 Each crawl is the command in a process of its own, bound to a core; nginx serves if it is
-installed, else Python does. The plain crawl and those with checks take turns, and the figures are
-medians over the rounds: seconds of CPU of the whole process, and their ratio to the plain crawl
-with the least and the most that one round had. With `--instructions` valgrind counts what the
-process executes, which a busy machine does not change: one round is enough, of a minute a crawl.
+installed, else Python does. The plain crawl, those with checks and the checks of the same files as
+a folder take turns. The figures are medians over the rounds: seconds of CPU of the whole process,
+and their ratio to the plain crawl with the least and the most that one round had. With
+`--instructions` valgrind counts what the process executes, which a busy machine does not change:
+one round is enough, of a minute a crawl.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from roots import ROOTS
 
 USUAL = ["python3-doc", "sqlite3-doc", "apache2-doc", "postgresql-doc-15"]
 KINDS = ("assets", "fragments", "assets,fragments")
-PLAIN = "plain"
+PLAIN, FOLDER = "plain", "folder, "
 COMMAND = (sys.executable, "-m", "trio_crawler")
 OPTIONS = ("--ignore-robots", "--per-host", "10")
 
@@ -39,22 +40,25 @@ def main() -> None:
     unit = "M instructions" if options.instructions else "s of CPU"
     compile_modules()
     for root in options.root:
-        with serving(ROOTS.get(root, Path(root))) as (server, url):
+        folder = ROOTS.get(root, Path(root))
+        with serving(folder) as (server, url):
             print(f"{root} by {server}, {options.rounds} rounds, {load()}")
-            once = partial(crawled, url=url, counted=options.instructions)
-            runs = taken_in_turns(options.rounds, (PLAIN, *options.kinds), once)
+            once = partial(crawled, url=url, folder=folder, counted=options.instructions)
+            ways = [f"{place}{kinds}" for kinds in options.kinds for place in ("", FOLDER)]
+            runs = taken_in_turns(options.rounds, (PLAIN, *ways), once)
             for kinds, seconds in runs.items():
                 times = ratio(seconds, runs[PLAIN])
-                print(f"  {kinds:18}{median(seconds):9.2f} {unit}, {times} times", flush=True)
+                print(f"  {kinds:26}{median(seconds):9.2f} {unit}, {times} times", flush=True)
 
 
-def crawled(kinds: str, url: str, *, counted: bool) -> float:
+def crawled(kinds: str, url: str, folder: Path, *, counted: bool) -> float:
     """Crawl once by the command; return the seconds of CPU, or the millions of instructions."""
-    checks = () if kinds == PLAIN else ("--check", kinds)
+    words = ["check", str(folder)] if kinds.startswith(FOLDER) else [url, *OPTIONS]
+    words += () if kinds == PLAIN else ("--check", kinds.removeprefix(FOLDER))
     with NamedTemporaryFile() as file:
         counting = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={file.name}")
         child = subprocess.Popen(
-            [*(counting if counted else ()), *COMMAND, url, *OPTIONS, *checks],
+            [*(counting if counted else ()), *COMMAND, *words],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**usual(), "PYTHONHASHSEED": "0"},

@@ -297,7 +297,7 @@ class _Crew:
             await trio.sleep(_EVERY)
 
     async def _mourn(self, number: int, status: int) -> None:
-        """Say how a worker died. End the crawl if several died and no URL ended meanwhile."""
+        """Say how a worker died. After several deaths without progress, end the crawl."""
         counts = await self._counts()
         done = -1 if counts is None else counts.done
         self._deaths = 1 + self._deaths * (done == self._done)

@@ -76,8 +76,8 @@ _FACTS = 16 * 1024 * 1024
 # Bytes of the links of pages in memory, unpacked, for a check.
 _LINKS = 16 * 1024 * 1024
 # Bytes that a record of places takes in memory besides them, that of links, the fragments of one
-# URL, and each of them.
-_RECORD, _OUTLINKS, _NAMED, _FRAGMENT = 100, 1_000, 200, 80
+# URL, and each place.
+_RECORD, _OUTLINKS, _NAMED, _PLACE = 100, 1_000, 200, 80
 _MAX_CHALLENGES = 2_000
 _QUOTED = lazy(r'"(?:[^"\\]|\\.)*"')
 # The scheme of a challenge, before its parameters (RFC 9110, 11.6.1).
@@ -474,7 +474,7 @@ class Ledger:
     def _add_places(self, number: int, places: AbstractSet[int]) -> None:
         names = places.names if isinstance(places, Places) else ()
         kept = names or array("Q", places).tobytes()
-        size = len("".join(names)) + _FRAGMENT * len(names) or len(kept)
+        size = len("".join(names)) + _PLACE * len(names) or len(kept)
         self._places.append((self.usual(number), kept), size + _RECORD)
 
 

@@ -38,7 +38,7 @@ MARK = "<!--\0"
 Wanted: TypeAlias = Mapping[str, Collection[str] | None]
 """URLs that links are wanted to, each with the fragments of these links; None for any.
 
-A malformed text may be among them; with None, a link to it counts as one to a URL.
+A malformed text may be among them. With None its links are returned as if it were a URL.
 """
 
 

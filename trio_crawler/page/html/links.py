@@ -139,7 +139,7 @@ def _usual(
     ▶ Many sites have one fault on each page, in the same element: this takes 10 us, not 16.
     """
     found, odd, start = list[Link](), 0, MARK.encode()
-    # What this does not know is read as all other tags.
+    # A value that is not known here is read by `read_links`, and so is all that is not usual.
     known = urls.links_of(urls.directory(own))
     for kind in kinds:
         for url, named in wanted[kind].items():
